@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guard mode on a real GPU: silent mistakes that it must name, healthy programs that it must leave alone, what it costs.
 
-    tests/gpu/guard.py [--build build] [--sanitizer] [--cost] [--gpu sim:h200 --torch FOLDER] [--json FILE] [name…]
+    tests/gpu/guard.py [--build build] [-j N] [--sanitizer] [--cost] [--gpu sim:h200 --torch FOLDER] [--json FILE] [name…]
 
 Each planted program (guard_programs.py) runs without cuwhy, which must notice nothing, and under `cuwhy run --guard`, which must name the cause, the line
 that launched the kernel, the line that allocated what it hit, and the one that freed it. With --sanitizer also under compute-sanitizer, PyTorch's cache off.
@@ -10,6 +10,8 @@ Healthy programs print a hash of their results: the same with `align=256`; with 
 simulated GPU tests this test; --torch is a folder with PyTorch (by default the one that tests/torch/check.py installs). Without a GPU or PyTorch everything is skipped, with a message.
 """
 import argparse
+import concurrent.futures
+import itertools
 import json
 import os
 import re
@@ -76,7 +78,7 @@ class Runner:
     def __init__(self, args, folder):
         self.cuwhy = os.path.abspath(os.path.join(args.build, "cuwhy"))
         self.python, self.sim, self.torch, self.folder = args.python, args.gpu, args.torch, folder
-        self.sanitizer, self.number = gpu.find_tool("compute-sanitizer"), 0
+        self.sanitizer, self.numbers = gpu.find_tool("compute-sanitizer"), itertools.count(1)
 
     def env(self, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY")}
@@ -95,8 +97,7 @@ class Runner:
         return Ran(self.words(name, *more), self.env())
 
     def guarded(self, name, guard, *more):
-        self.number += 1
-        out = os.path.join(self.folder, "%d-%s" % (self.number, name))
+        out = os.path.join(self.folder, "%d-%s" % (next(self.numbers), name))
         options = [guard, "--out", out] + (["--gpu", self.sim] if self.sim else [])
         ran = Ran([self.cuwhy, "run"] + options + ["--"] + self.words(name, *more), self.env())
         ran.verdict = {}
@@ -196,6 +197,7 @@ def arguments():
     parser.add_argument("--cost", action="store_true", help="also print what it costs")
     parser.add_argument("--gpu", help="the simulated GPU, to test this test: sim:h200")
     parser.add_argument("--torch", help="folder with PyTorch, for --gpu")
+    parser.add_argument("-j", type=int, default=1, dest="jobs", help="programs at a time; costs are measured one at a time")
     parser.add_argument("--json", help="write the results to this file")
     parser.add_argument("names", nargs="*", help="run only programs whose name contains one of these")
     return parser.parse_args()
@@ -217,18 +219,20 @@ def main():
     results, number, skipped = {"planted": [], "healthy": [], "cost": []}, 0, 0
     with tempfile.TemporaryDirectory(prefix="cuwhy-guard-") as folder:
         runner = Runner(args, folder)
-        for program in load(args.names):
-            number += 1
-            if program.needs & missing:
-                skipped += 1
+        programs = load(args.names)
+        able = [program for program in programs if not program.needs & missing]
+        for program in programs:
+            if program not in able:
+                number, skipped = number + 1, skipped + 1
                 print("ok %d - %-24s # SKIP no %s" % (number, program.name, ", ".join(sorted(program.needs & missing))), flush=True)
-                continue
+        pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
+        rows = pool.map(lambda p: try_planted(runner, p, args) if p.kind == "planted" else try_healthy(runner, p), able)
+        for program, row in zip(able, rows):
+            number += 1
             if program.kind == "planted":
-                row = try_planted(runner, program, args)
                 more = "%s, %s%s" % (row["cause"], row["certainty"],
                                      ", sanitizer: %s" % ("found" if row["sanitizer"] else "not found") if "sanitizer" in row else "")
             else:
-                row = try_healthy(runner, program)
                 more = "%s guarded%s%s" % (row["guarded"], "" if row["same_at_16"] else ", DIFFERS at 16 bytes",
                                            ", not: %s" % row["not_guarded"] if row["not_guarded"] else "")
             results[program.kind].append(row)

@@ -516,11 +516,13 @@ def cupy_freed():
     import cupy
     cupy.cuda.set_allocator(None)
     fill = cupy.RawKernel('extern "C" __global__ void fill(float *x) { x[threadIdx.x] = 1; }', "fill")
+    near = cupy.zeros(1024, dtype=cupy.float32)     # the driver unmaps a chunk in which nothing is left
     x = cupy.zeros(1024, dtype=cupy.float32)  # made cupy_freed
     pointer = x.data.ptr
     del x  # freed cupy_freed
     fill((1,), (128,), (pointer,))  # bad cupy_freed
     cupy.cuda.Device().synchronize()
+    del near
 
 
 # ---- the few bytes behind --------------------------------------------------------------------------------------------

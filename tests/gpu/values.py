@@ -10,6 +10,7 @@ positions, several bad values), then those of tests/gpu/faults with an assertion
 followed" is told, a wrong value fails. Without a GPU everything is skipped, aloud. A name is part of a program's name.
 """
 import argparse
+import concurrent.futures
 import json
 import math
 import os
@@ -167,6 +168,7 @@ def main():
     parser.add_argument("--programs", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("-j", type=int, default=1, dest="jobs", help="programs at a time")
     parser.add_argument("--artifacts", default=tempfile.mkdtemp(prefix="cuwhy-values-"))
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
@@ -186,10 +188,9 @@ def main():
         path = os.path.join(HERE, "faults", name + ".py")
         work.append((name, path, truth, settings(path)))
     counts = {"right": 0, "unread": 0, "WRONG": 0}
-    for name, path, truth, env in work:
-        if args.names and not any(n in name for n in args.names):
-            continue
-        result = run(args, name, path, truth, env)
+    work = [item for item in work if not args.names or any(n in item[0] for n in args.names)]
+    pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
+    for (name, *_), result in zip(work, pool.map(lambda item: run(args, *item), work)):
         counts[re.match(r"\w+", result)[0]] += 1
         print("%-24s %s" % (name, result), flush=True)
     print("%(right)d right, %(unread)d not read, %(WRONG)d wrong" % counts)
