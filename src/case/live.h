@@ -59,6 +59,7 @@ struct live_thread {
 	bool moved;		/* between the looks */
 	char state;
 	double cpu;		/* share of the time between the looks on a processor */
+	double wanted;		/* and what it would have had on an idle machine */
 	enum live_waits waits;
 	const char *what;	/* more about it: "descriptor 7, a pipe"; NULL = no more */
 	const char *call;	/* the system call; NULL = none */

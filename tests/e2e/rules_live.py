@@ -317,6 +317,14 @@ import subprocess
 child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
 child.wait()
 """,
+    "a_child_that_gets_no_processor": READY + """
+import os, subprocess
+one = "import os; os.sched_setaffinity(0, {%d})\\n" % min(os.sched_getaffinity(0))
+last = "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\\n"
+other = subprocess.Popen([sys.executable, "-c", one + "while True: pass"])
+child = subprocess.Popen([sys.executable, "-c", one + last + "while True: pass"])
+child.wait()
+""",
     "fills_a_list": READY + """
 kept = []
 def fill():

@@ -25,6 +25,14 @@ static void sleep_until(uint64_t ns)
 		;
 }
 
+static bool undecided(const struct live_source *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!list[i].e.code && !list[i].ended && look_undecided(&list[i].look))
+			return true;
+	return false;
+}
+
 void live_look(struct live_source *list, const pid_t *pids, size_t n, const struct look_options *o)
 {
 	uint64_t start = proc_mono_ns();
@@ -33,7 +41,7 @@ void live_look(struct live_source *list, const pid_t *pids, size_t n, const stru
 		list[i] = (struct live_source){.ended = false};
 		look_open(&list[i].look, pids[i], o, &list[i].e);
 	}
-	for (unsigned k = 0; k < LOOKS; k++) {
+	for (unsigned k = 0; k < LOOKS || (k < LOOKS_MOST && undecided(list, n)); k++) {
 		if (k)
 			sleep_until(start + o->window_ns * k / (LOOKS - 1));
 		for (size_t i = 0; i < n; i++)

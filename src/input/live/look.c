@@ -77,11 +77,39 @@ struct seen *look_pthread(const struct process_look *l, uint64_t ident)
 	return NULL;
 }
 
-double seen_cpu(const struct process_look *l, const struct seen *s)
+static double share(const struct process_look *l, uint64_t first, uint64_t last)
 {
 	uint64_t ns = l->last_ns - l->first_ns;
 
-	return ns && s->cpu_last > s->cpu_first ? (double)(s->cpu_last - s->cpu_first) / (double)ns : 0;
+	return ns && last > first ? (double)(last - first) / (double)ns : 0;
+}
+
+double seen_cpu(const struct process_look *l, const struct seen *s)
+{
+	return share(l, s->cpu_first, s->cpu_last);
+}
+
+double seen_wanted(const struct process_look *l, const struct seen *s)
+{
+	return share(l, s->wanted_first, s->wanted_last);
+}
+
+#define RAN_NS 1000000u	/* enough for thousands of Python's instructions */
+
+bool seen_enough(const struct seen *s)
+{
+	return s->ran + 1 >= LOOKS;
+}
+
+bool look_undecided(const struct process_look *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct seen *s = &l->thread[i];
+
+		if (!s->gone && s->py.state && s->task.state == 'R' && !s->moved && !seen_enough(s))
+			return true;
+	}
+	return false;
 }
 
 static void note_tasks(struct process_look *l, struct task *list, size_t n)
@@ -94,10 +122,14 @@ static void note_tasks(struct process_look *l, struct task *list, size_t n)
 		if (!s) {
 			l->thread = xgrow(l->thread, l->n, &l->cap, sizeof(*l->thread));
 			s = &l->thread[l->n++];
-			*s = (struct seen){.cpu_first = list[i].cpu_ns, .new = l->looks > 0};
+			*s = (struct seen){.cpu_first = list[i].cpu_ns, .new = l->looks > 0,
+					   .wanted_first = list[i].cpu_ns + list[i].queued_ns,
+					   .cpu_last = list[i].cpu_ns};
 		}
+		s->ran += list[i].cpu_ns - s->cpu_last >= RAN_NS;
 		s->task = list[i];
 		s->cpu_last = list[i].cpu_ns;
+		s->wanted_last = list[i].cpu_ns + list[i].queued_ns;
 		s->looks++;
 		s->asleep += list[i].in_call;
 		s->gone = false;

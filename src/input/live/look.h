@@ -25,6 +25,7 @@ struct look_options {
 	uint64_t window_ns;	/* from the first look to the last */
 };
 #define LOOKS		6u
+#define LOOKS_MOST	(4 * LOOKS)	/* where a thread hardly got a processor between them */
 #define LOOK_WINDOW_NS	1000000000u
 
 struct seen_frame {
@@ -43,6 +44,8 @@ struct seen {
 	size_t n, n_last;
 	unsigned looks, asleep;	/* how often it was seen; how often it slept in a system call */
 	uint64_t cpu_first, cpu_last;
+	uint64_t wanted_first, wanted_last;	/* the same, with the time that it was ready to run */
+	unsigned ran;		/* looks before which it had run since the one before */
 	bool moved, new;	/* new: it was not there at the first look */
 	bool unread;		/* its stack could not be read */
 	uint32_t least_line;	/* of its innermost own frame */
@@ -78,6 +81,12 @@ struct seen *look_pthread(const struct process_look *l, uint64_t ident);
 
 /* Share of the time between its first and its last look on a processor. */
 double seen_cpu(const struct process_look *l, const struct seen *s);
+/* Has it run often enough for "it did not move" to mean something? Looks at a thread that got no processor in between are one look. */
+bool seen_enough(const struct seen *s);
+/* A thread runs, did not move, and was not seen enough. */
+bool look_undecided(const struct process_look *l);
+/* What it would have had of one on an idle machine. */
+double seen_wanted(const struct process_look *l, const struct seen *s);
 
 /* Why a process cannot be looked at: `rc` is what the kernel said. */
 int look_refused(pid_t pid, int rc, struct err *e);

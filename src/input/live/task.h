@@ -18,6 +18,7 @@ struct task {
 	long call;
 	uint64_t arg[6], sp, pc;
 	uint64_t cpu_ns;	/* time on a processor so far */
+	uint64_t queued_ns;	/* time ready to run, while others had the processors */
 	uint64_t switches;	/* how often it went to sleep by itself */
 };
 

@@ -88,7 +88,10 @@ static void tell_thread(struct live_thread *t, struct live *out, struct process_
 	*t = (struct live_thread){.tid = s->task.tid,
 				  .name = pool_strdup(pool, s->task.name),
 				  .main = s->task.tid == (uint32_t)l->pid,
-				  .python = s->py.state != 0, .state = s->task.state, .cpu = seen_cpu(l, s),
+				  .python = s->py.state != 0,
+				  .state = s->task.state,
+				  .cpu = seen_cpu(l, s),
+				  .wanted = seen_wanted(l, s),
 				  .moved = s->moved || s->new};
 	t->stack = pool_alloc(pool, (s->n_last + 1) * sizeof(*t->stack));
 	for (size_t i = 0; i < s->n_last; i++)
@@ -125,7 +128,7 @@ static bool works(const struct live_thread *t)
 {
 	if (t->waits == LIVE_LOOP || t->waits == LIVE_NATIVE)
 		return false;
-	return t->cpu >= WORKS_CPU || (t->moved && t->python && t->waits == LIVE_NOTHING);
+	return t->wanted >= WORKS_CPU || (t->moved && t->python && t->waits == LIVE_NOTHING);
 }
 
 /* A thread that waits, directly or not, for a lock that it has itself. */
@@ -183,14 +186,19 @@ static const struct live_thread *main_thread(const struct live *out)
 	return out->n ? &out->thread[0] : NULL;
 }
 
-static uint64_t process_cpu_ns(pid_t pid)
+/* How long its threads have run or were ready to: on a busy machine, who works gets no processor for a while. What a thread waits for one now
+ * is counted when it gets it, so `*ready` says whether one does. */
+static uint64_t process_wanted_ns(pid_t pid, bool *ready)
 {
 	struct task *list;
 	size_t n = tasks_read(pid, &list);
 	uint64_t ns = 0;
 
-	for (size_t i = 0; i < n; i++)
-		ns += list[i].cpu_ns;
+	*ready = false;
+	for (size_t i = 0; i < n; i++) {
+		ns += list[i].cpu_ns + list[i].queued_ns;
+		*ready |= list[i].state == 'R';
+	}
 	free(list);
 	return ns;
 }
@@ -201,13 +209,15 @@ static uint64_t process_cpu_ns(pid_t pid)
 static bool peer_works(const struct live_thread *t)
 {
 	const struct timespec pause = {.tv_nsec = PEER_LOOK_NS};
-	uint64_t before;
+	bool was_ready, is_ready;
+	uint64_t before, after;
 
 	if (!t->peer)
 		return false;
-	before = process_cpu_ns((pid_t)t->peer);
+	before = process_wanted_ns((pid_t)t->peer, &was_ready);
 	nanosleep(&pause, NULL);
-	return (double)(process_cpu_ns((pid_t)t->peer) - before) >= WORKS_CPU * PEER_LOOK_NS;
+	after = process_wanted_ns((pid_t)t->peer, &is_ready);
+	return (was_ready && is_ready) || (double)(after - before) >= WORKS_CPU * PEER_LOOK_NS;
 }
 
 static void judge(struct live *out)

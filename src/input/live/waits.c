@@ -216,7 +216,7 @@ static void wait_running(struct live_thread *t, const struct process_look *l, co
 		      (l->target.n_modules && !strcmp(l->target.module[0].base, top->library));
 
 	/* without frames nothing tells whether it moved: native code at work, or an interpreter that ends */
-	t->waits = s->moved || !s->least_line ? LIVE_NOTHING : python ? LIVE_LOOP : LIVE_NATIVE;
+	t->waits = s->moved || !s->least_line || !seen_enough(s) ? LIVE_NOTHING : python ? LIVE_LOOP : LIVE_NATIVE;
 }
 
 static bool sleeps_in_lock(const struct live_thread *t)
