@@ -8,9 +8,11 @@
  */
 #include "judge/address.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/format.h"
+#include "base/mem.h"
 #include "input/dump/culprit.h"
 #include "judge/fault.h"
 #include "input/recording/observe.h"
@@ -421,6 +423,92 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 	look_around(&l);
 	pieces_free(&l.torch);
 	pieces_free(&l.driver);
+}
+
+/* ---- addresses that were computed ----------------------------------------------------------------------- */
+
+/* The GPU maps memory in pages of 2 MiB (cuMemGetAllocationGranularity): what shares one with live memory does not fault. */
+#define PAGE	((uint64_t)2 << 20)
+#define NULL_PAGE ((uint64_t)1 << 16)	/* nothing is mapped there */
+
+struct stray_around {
+	struct look l;
+	struct address to;
+	bool doubt;
+};
+
+struct stray_around *stray_around_open(struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
+				       const struct cw_launch *l)
+{
+	struct stray_around *a = xcalloc(1, sizeof(*a));
+
+	a->to = (struct address){.in = "", .device = CW_LAUNCH_DEVICE(l->flags)};
+	a->l = (struct look){ .to = &a->to, .trace = t, .launch = l, .noticed = noticed->ticks, .width = c->insn.width,
+			     .guard = trace_guard(t) != NULL};
+	pieces_of_torch(&a->l.torch, t, l->ticks);
+	pieces_of_driver(&a->l.driver, t);
+	return a;
+}
+
+void stray_around_close(struct stray_around *a)
+{
+	if (!a)
+		return;
+	pieces_free(&a->l.torch);
+	pieces_free(&a->l.driver);
+	free(a);
+}
+
+bool stray_around_doubt(const struct stray_around *a)
+{
+	return a->doubt;
+}
+
+/* Is anything live in the page of this address? */
+static bool page_is_live(const struct look *l, const struct pieces *all, uint64_t address)
+{
+	uint64_t page = address & ~(PAGE - 1);
+	const struct piece *p = pieces_touching(all, page, page + PAGE);
+
+	return p && !elsewhere(l, p);
+}
+
+/* Live at the launch, freed before the failure was noticed: it may have been gone when the kernel ran. */
+static bool freed_since(const struct look *l, uint64_t address)
+{
+	struct piece p;
+
+	return (piece_freed_by_torch(l->trace, address, l->noticed, &p) && p.free_ticks > l->launch->ticks) ||
+	       (piece_freed_by_driver(l->trace, address, l->noticed, &p) && p.free_ticks > l->launch->ticks);
+}
+
+/* Does the pointer lead to memory that we know of, now or once? To others, of a module's variables for example, we cannot tell where
+ * they end. */
+static bool is_known_pointer(const struct look *l, uint64_t v)
+{
+	struct piece p;
+
+	return look_pointed(l, v) || piece_freed_by_torch(l->trace, v, l->noticed, &p) ||
+	       piece_freed_by_driver(l->trace, v, l->noticed, &p);
+}
+
+enum stray stray_around_at(void *around, const struct sass_access *a)
+{
+	struct stray_around *s = around;
+	const struct look *l = &s->l;
+
+	if (a->address < NULL_PAGE)
+		return STRAY_OUTSIDE;
+	if (l->guard && freed_since(l, a->address))
+		return STRAY_PERHAPS;
+	if (page_is_live(l, &l->driver, a->address) || (l->guard && page_is_live(l, &l->torch, a->address)))
+		return STRAY_INSIDE;
+	if (freed_since(l, a->address) || host_range_of(l, a->address))
+		return STRAY_PERHAPS;
+	if (a->base && is_known_pointer(l, a->base))
+		return STRAY_OUTSIDE;
+	s->doubt = true;
+	return STRAY_INSIDE;
 }
 
 /* ---- facts --------------------------------------------------------------------------------------------- */

@@ -1679,9 +1679,19 @@ static void address__that_nothing_confirms_is_never_certain(void **state)
 		fact_set_flag(&f, FACT_fault_device_sure, true);
 		fact_set_flag(&f, FACT_fault_address_recomputed, true);
 		fact_set_flag(&f, FACT_fault_address_unchecked, false);
+		fact_set_flag(&f, FACT_fault_address_computed, false);
+		fact_set_flag(&f, FACT_fault_address_perhaps, false);
 		assert_string_equal(best(&m, &f, &pool)->cause->id, how[i].cause);
 		assert_int_equal(m.list[0].sure, KB_CERTAIN);
 		fact_set_flag(&f, FACT_fault_address_unchecked, true);
+		assert_string_equal(best(&m, &f, &pool)->cause->id, how[i].cause);
+		assert_int_equal(m.list[0].sure, KB_LIKELY);
+		/* executed again, with everything known and with something left open */
+		fact_set_flag(&f, FACT_fault_address_unchecked, false);
+		fact_set_flag(&f, FACT_fault_address_computed, true);
+		assert_string_equal(best(&m, &f, &pool)->cause->id, how[i].cause);
+		assert_int_equal(m.list[0].sure, KB_CERTAIN);
+		fact_set_flag(&f, FACT_fault_address_perhaps, true);
 		assert_string_equal(best(&m, &f, &pool)->cause->id, how[i].cause);
 		assert_int_equal(m.list[0].sure, KB_LIKELY);
 	}
