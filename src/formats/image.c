@@ -68,6 +68,7 @@ static const char *symbol_name(const struct symbols *all, const Elf64_Sym *sym)
 
 struct function_query {
 	uint64_t pc;
+	const char *name;	/* instead of an address */
 	bool entry;
 	struct image_function *best;
 	bool found;
@@ -78,9 +79,11 @@ static void function_offer(struct function_query *q, const Elf64_Sym *sym, const
 {
 	if (!name || !name[0] || sym->st_shndx == SHN_UNDEF)
 		return;
-	if (q->entry ? sym->st_value != q->pc : q->pc < sym->st_value || q->pc - sym->st_value >= sym->st_size)
+	if (q->name    ? strcmp(name, q->name) != 0
+	    : q->entry ? sym->st_value != q->pc
+		       : q->pc < sym->st_value || q->pc - sym->st_value >= sym->st_size)
 		return;
-	if (q->found && (q->entry ? sym->st_size <= q->best->size : sym->st_value <= q->best->start))
+	if (q->found && (q->name || q->entry ? sym->st_size <= q->best->size : sym->st_value <= q->best->start))
 		return;
 	*q->best = (struct image_function){name, sym->st_value, sym->st_size};
 	q->found = true;
@@ -111,6 +114,13 @@ bool image_find(struct bytes image, uint64_t pc, struct image_function *f)
 bool image_entry(struct bytes image, uint64_t entry, struct image_function *f)
 {
 	struct function_query q = {.pc = entry, .entry = true, .best = f};
+
+	return function_search(image, &q);
+}
+
+bool image_named(struct bytes image, const char *name, struct image_function *f)
+{
+	struct function_query q = {.name = name, .best = f};
 
 	return function_search(image, &q);
 }

@@ -58,6 +58,9 @@ enum stray stray_around_at(void *around, const struct sass_access *a);
 /* Was there an access of which that is not known? */
 bool stray_around_doubt(const struct stray_around *a);
 
+/* In guard mode: does one of the launch's arguments point into memory that had been freed? */
+bool stray_around_freed(struct stray_around *a);
+
 /* Fills the facts "address.…". */
 void address_facts(struct casefile *f, const struct trace *t, const struct address *a);
 

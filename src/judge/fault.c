@@ -188,7 +188,10 @@ static void tell_address(struct casefile *c)
 		if (!strcmp(in, "near"))
 			text = near_text(c, block);
 		else if (!strcmp(in, "freed"))
-			text = pool_printf(c->pool, "the address is in %s, freed%s%s", block,
+			text = pool_printf(c->pool, "%s %s, freed%s%s",
+					   fact_known(c, FACT_fault_address) ? "the address is in"
+									     : "the kernel was given a pointer into",
+					   block,
 					   !freed[0]				    ? ""
 					   : fact_true(c, FACT_address_freed_after) ? " after "
 										    : " at ",
@@ -197,6 +200,8 @@ static void tell_address(struct casefile *c)
 			text = pool_printf(c->pool, "%s is on device %.0f; the kernel ran on device %.0f", block,
 					   fact_number(c, FACT_address_device, -1),
 					   fact_number(c, FACT_fault_device, -1));
+		else if (!strcmp(in, "passed"))
+			text = pool_printf(c->pool, "all pointers that the kernel was given lead into %s", block);
 		else if (!strcmp(in, "live"))
 			text = pool_printf(c->pool, "the address is in %s, which is live", block);
 	}
@@ -253,11 +258,20 @@ static void join_lines(struct casefile *c, const struct trace *t, const struct c
 					  file_shown(m->at[n].where.file, trace_header(t)->cwd), m->at[n].where.line));
 }
 
-/* The dump has the exception, but not the thread: a store that went astray is reported after its warp has exited. */
-static bool is_late(const struct culprit *k)
+/* The dump has the exception, but not the thread: a store that went astray is reported after its warp has exited. Others of its SM may
+ * still be there, and innocent. */
+static bool is_late(const struct culprit *k, struct trace *t, const struct cw_failure *noticed,
+		    const struct fault_launch *m)
 {
-	return k->fault == FAULT_ILLEGAL_ADDRESS && k->source == CULPRIT_SM && !k->address_known &&
-	       k->space != SASS_SHARED && k->space != SASS_LOCAL;
+	struct address a;
+
+	if (k->fault != FAULT_ILLEGAL_ADDRESS || k->source != CULPRIT_SM || k->space == SASS_SHARED ||
+	    k->space == SASS_LOCAL)
+		return false;
+	if (!k->address_known)
+		return true;
+	address_find(&a, t, k, noticed, m);
+	return !strcmp(a.in, "live");
 }
 
 void join_dump(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k, struct scene *s)
@@ -267,7 +281,7 @@ void join_dump(struct casefile *c, const struct incident *i, struct trace *t, co
 	struct culprit *late = NULL;
 
 	fault_find_launch(&m, t, k, i->lead);
-	if (is_late(k))
+	if (is_late(k, t, i->lead, &m))
 		late = late_find(t, k, i->lead, &m);
 	k = late ? late : k;
 	dump_observe_fault(c, k);

@@ -12,20 +12,20 @@
 #include "base/mem.h"
 #include "input/dump/culprit.h"
 #include "input/dump/strays.h"
-#include "input/recording/observe.h"
 #include "input/recording/place.h"
 #include "input/recording/suspects.h"
 #include "input/recording/trace.h"
 #include "judge/address.h"
 #include "judge/fault.h"
 
-#define LAUNCHES_MAX 64
+#define LAUNCHES_MAX 256	/* more of one kernel that nothing waited for are rare */
 
 struct one {
 	const struct cw_launch *launch;
 	struct stray_launch how;
 	struct strays found;
 	bool complete;
+	bool freed;	/* it was given a pointer to what had been freed */
 };
 
 struct hunt {
@@ -34,28 +34,67 @@ struct hunt {
 	const struct cw_failure *noticed;
 	struct one one[LAUNCHES_MAX];
 	size_t n;
-	bool more;	/* launches than there is room for */
+	bool any;	/* of all kernels: the dump does not name one that was launched */
+	const struct cw_launch *beyond;	/* the newest for which there is no room, */
+	bool more_lines;		/* and there are others, of other lines */
 	unsigned steps;
 };
+
+static void add_line(struct fault_launch *m, struct trace *t, const struct cw_launch *l)
+{
+	struct scene s = {.node_name = 0};
+
+	launch_scene(l, t, &s);
+	if (!s.where.file)
+		return;
+	for (size_t i = 0; i < m->n; i++)
+		if (m->at[i].where.line == s.where.line && !strcmp(m->at[i].where.file, s.where.file))
+			return;
+	if (m->n < FAULT_LINES_MAX)
+		m->at[m->n++] = s;
+}
+
+static bool same_line(struct trace *t, const struct cw_launch *a, const struct cw_launch *b)
+{
+	struct fault_launch m = {.n = 0};
+
+	add_line(&m, t, a);
+	add_line(&m, t, b);
+	return m.n == 1;
+}
+
+/* The dump may have the parameters, all of them; the recording has the first bytes. */
+static bool other_params(const struct culprit *k, const struct cw_launch *l)
+{
+	size_t n = l->n_param < k->params.len ? l->n_param : k->params.len;
+
+	return k->params.data && n && memcmp(l->params, k->params.data, n < CW_PARAM_BYTES ? n : CW_PARAM_BYTES) != 0;
+}
 
 static void add_launch(void *arg, const struct cw_launch *l)
 {
 	struct hunt *h = arg;
 
-	if (!fault_same_kernel(h->trace, h->culprit, l))
+	if (h->any ? !l->func || !trace_function(h->trace, l->func)
+		   : !fault_same_kernel(h->trace, h->culprit, l) || other_params(h->culprit, l))
 		return;
 	for (size_t i = 0; i < h->n; i++)
 		if (h->one[i].launch == l)
 			return;
 	if (h->n == LAUNCHES_MAX) {
-		h->more = true;
+		h->more_lines = h->more_lines || (h->beyond && !same_line(h->trace, h->beyond, l));
+		h->beyond = h->beyond ? h->beyond : l;
 		return;
 	}
 	h->one[h->n] = (struct one){.launch = l};
 	memcpy(h->one[h->n].how.grid, l->grid, sizeof(l->grid));
 	memcpy(h->one[h->n].how.block, l->block, sizeof(l->block));
+	if (h->any)
+		h->one[h->n].how.kernel = trace_string(h->trace, trace_function(h->trace, l->func)->name);
 	h->one[h->n++].how.params =
-		(struct bytes){l->params, l->n_param < CW_PARAM_BYTES ? l->n_param : CW_PARAM_BYTES};
+		h->culprit->params.data && !h->any
+			? h->culprit->params
+			: (struct bytes){l->params, l->n_param < CW_PARAM_BYTES ? l->n_param : CW_PARAM_BYTES};
 }
 
 static void execute(struct hunt *h, struct one *o, unsigned share)
@@ -66,6 +105,7 @@ static void execute(struct hunt *h, struct one *o, unsigned share)
 	if (strays_find(&o->found, h->culprit, &o->how, &steps, stray_around_at, around))
 		o->complete = o->found.complete && !stray_around_doubt(around);
 	h->steps -= given - steps;
+	o->freed = stray_around_freed(around);
 	stray_around_close(around);
 }
 
@@ -104,35 +144,12 @@ static bool is_first_in_stream(const struct hunt *h, const struct one *o)
 	return true;
 }
 
-static void add_line(struct fault_launch *m, struct trace *t, const struct cw_launch *l)
-{
-	struct scene s = {.node_name = 0};
-
-	launch_scene(l, t, &s);
-	if (!s.where.file)
-		return;
-	for (size_t i = 0; i < m->n; i++)
-		if (m->at[i].where.line == s.where.line && !strcmp(m->at[i].where.file, s.where.file))
-			return;
-	if (m->n < FAULT_LINES_MAX)
-		m->at[m->n++] = s;
-}
-
-static bool same_line(struct trace *t, const struct cw_launch *a, const struct cw_launch *b)
-{
-	struct fault_launch m = {.n = 0};
-
-	add_line(&m, t, a);
-	add_line(&m, t, b);
-	return m.n == 1;
-}
-
 /* Another launch, at another line, of which not all is known, may have failed as well. */
 static bool is_doubtful(const struct hunt *h, const struct one *best)
 {
-	if (best->found.best != STRAY_OUTSIDE || !best->found.sure || h->more)
+	if (!best->found.sure || best->found.best < STRAY_BEYOND || (best->found.best == STRAY_BEYOND && !best->complete))
 		return true;
-	if (!trace_guard(h->trace) && !best->complete)
+	if (h->beyond && (h->more_lines || !same_line(h->trace, h->beyond, best->launch)))
 		return true;
 	for (size_t i = 0; i < h->n; i++)
 		if (!h->one[i].complete && rank(&h->one[i]) < rank(best) &&
@@ -168,14 +185,34 @@ static struct culprit *settle(struct hunt *h, struct fault_launch *m)
 	return found;
 }
 
-struct culprit *late_find(struct trace *t, const struct culprit *k, const struct cw_failure *noticed, struct fault_launch *m)
+/* Nothing could be computed: those whose arguments alone are wrong. */
+static void settle_freed(struct hunt *h, struct fault_launch *m)
+{
+	const struct cw_launch *first = NULL;
+	struct place replay = m->replay;
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->one[i].freed && !first)
+			first = h->one[i].launch;
+	if (!first)
+		return;
+	*m = (struct fault_launch){.newest = first};
+	if (first->flags & CW_LAUNCH_CAPTURED)
+		m->replay = replay;
+	for (size_t i = 0; i < h->n; i++)
+		if (h->one[i].freed)
+			add_line(m, h->trace, h->one[i].launch);
+}
+
+struct culprit *late_find(struct trace *t, const struct culprit *k, const struct cw_failure *noticed,
+			  struct fault_launch *m)
 {
 	struct hunt *h = xcalloc(1, sizeof(*h));
 	struct culprit *late = NULL;
 	bool found;
 	size_t n;
 
-	*h = (struct hunt){.trace = t, .culprit = k, .noticed = noticed, .steps = STRAYS_STEPS};
+	*h = (struct hunt){.trace = t, .culprit = k, .noticed = noticed, .steps = STRAYS_STEPS, .any = !m->newest};
 	fault_each_launch(t, noticed, suspects_each, add_launch, h);
 	found = execute_from(h, 0);
 	if (!found) {	/* a call that waited returned before the fault was known */
@@ -185,6 +222,8 @@ struct culprit *late_find(struct trace *t, const struct culprit *k, const struct
 	}
 	if (found)
 		late = settle(h, m);
+	else
+		settle_freed(h, m);
 	for (size_t i = 0; i < h->n; i++)
 		strays_free(&h->one[i].found);
 	free(h);

@@ -11,6 +11,7 @@ struct fault_launch;
 
 /* Executes the launches of the kernel. NULL when none is seen to leave its memory; else the culprit with its threads, and `m` has
  * those launches. Free it before the dump's own. */
-struct culprit *late_find(struct trace *t, const struct culprit *k, const struct cw_failure *noticed, struct fault_launch *m);
+struct culprit *late_find(struct trace *t, const struct culprit *k, const struct cw_failure *noticed,
+			  struct fault_launch *m);
 
 #endif

@@ -860,12 +860,14 @@ void culprit_free(struct culprit *c)
 	if (!c)
 		return;
 	free(c->lanes);
+	if (!c->borrows || c->names) {
+		free(c->kernel);
+		free(c->kernel_text);
+	}
 	if (c->borrows) {
 		free(c);
 		return;
 	}
-	free(c->kernel);
-	free(c->kernel_text);
 	free(c->function);
 	while (c->n_places)
 		free(c->places[--c->n_places].function);

@@ -93,7 +93,8 @@ struct culprit {
 	struct values values;		/* what the threads checked, or computed their address from */
 	struct dump *dump;
 	struct bytes image;		/* of the module with the instruction, borrowed from the dump */
-	bool borrows;			/* all but the lanes belongs to another culprit */
+	bool borrows;			/* all but the lanes belongs to another culprit; */
+	bool names;			/* but not the kernel's names */
 };
 
 /* Always returns an answer, perhaps "nothing was running". Free it before the dump. */

@@ -25,6 +25,7 @@ struct ways {
 	uint64_t pc; /* where to */
 	bool access;
 	bool arrived, differ;
+	bool forked; /* a condition was not known */
 	unsigned steps; /* left */
 	struct sass_found *found;
 	const uint8_t *code;	/* of the kernel itself, which most of it runs in */
@@ -198,7 +199,7 @@ static void visit(const struct ways *ways, const struct cell_state *s, const uin
 	at = cell_address(s, &a.insn, &a.address);
 	a.known = at.known;
 	a.base = at.known ? cell_base_value(&ways->run, at.base) : 0;
-	a.sure = sure && ways->n_all == 1 && !ways->run.loaded;
+	a.sure = sure && !ways->forked && !ways->run.loaded;
 	ways->visit(ways->arg, &a);
 }
 
@@ -218,6 +219,7 @@ static enum next step(struct ways *ways, struct cell_state *s)
 	if (group >= 0x140 && group <= 0x15f) {
 		next = run_control(ways, s, code, &w);
 		if (next == BOTH) {
+			ways->forked = true;
 			other = *s;
 			next = taken(ways, &other, code, &w);
 			if (next == LOST || (next == JUMPED && !push(ways, &other)))
@@ -368,6 +370,7 @@ static enum sass_end run_thread(struct ways *ways, unsigned steps, struct sass_f
 	ways->found = f;
 	ways->steps = steps;
 	ways->n_open = ways->n_all = 0;
+	ways->forked = false;
 	start(ways, s);
 	push(ways, s);
 	free(s);

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "formats/demangle.h"
 #include "formats/image.h"
 #include "input/dump/sass_eval.h"
 
 #define STEPS_THREAD 20000u /* of one thread: a loop over memory that is longer says nothing new */
+#define MODULES_MAX  16384  /* as in culprit.c */
 #define STEPS_START  32u    /* what beginning a thread costs */
 
 struct chase {
@@ -172,40 +174,61 @@ static uint64_t product(const uint32_t dim[3])
 }
 
 /* Where parameters begin in constant bank 0; the code says so itself, except in dumps that we made. */
-static uint64_t params_offset(const struct culprit *k, const char *kernel)
+static uint64_t params_offset(const struct culprit *k, struct bytes image, const char *kernel)
 {
 	uint32_t offset;
 
 	if (k->grid_known && k->params_offset)
 		return k->params_offset;
-	if (image_params_offset(k->image, kernel, &offset))
+	if (image_params_offset(image, kernel, &offset))
 		return offset;
 	return k->arch < 90 ? 0x160 : k->arch < 100 ? 0x210 : 0x380;
 }
 
-static bool find_kernel(struct strays *s, const struct culprit *k)
+/* In the module with the instruction; in all of them, if that is not known. */
+static bool find_named(struct strays *s, const struct culprit *k, const char *name, struct image_function *f)
+{
+	struct dump_row row;
+	size_t cursor = 0, n = 0;
+
+	s->image = k->image;
+	if (k->image.data || !k->dump)
+		return k->image.data && image_named(k->image, name, f);
+	while (n++ < MODULES_MAX && dump_next(k->dump, DUMP_MODULE, &cursor, &row)) {
+		s->image = dump_child_bytes(&row, DUMP_IMAGE);
+		if (s->image.data && image_named(s->image, name, f))
+			return true;
+	}
+	return false;
+}
+
+static bool find_kernel(struct strays *s, const struct culprit *k, const char *name)
 {
 	struct image_function f;
 
-	if (!k->image.data || (k->grid_known ? !image_entry(k->image, k->entry, &f)
-					     : !k->pc_known || !image_kernel(k->image, k->pc, &f)))
+	s->image = k->image;
+	if (name ? !find_named(s, k, name, &f)
+		 : !k->image.data || (k->grid_known ? !image_entry(k->image, k->entry, &f)
+						    : !k->pc_known || !image_kernel(k->image, k->pc, &f)))
 		return false;
 	s->entry = f.start;
-	s->params_offset = params_offset(k, f.name);
+	s->params_offset = params_offset(k, s->image, f.name);
 	return true;
 }
 
-bool strays_find(struct strays *s, const struct culprit *k, const struct stray_launch *l, unsigned *steps, stray_fn *where,
-		 void *arg)
+bool strays_find(struct strays *s, const struct culprit *k, const struct stray_launch *l, unsigned *steps,
+		 stray_fn *where, void *arg)
 {
 	struct chase c = {.s = s, .k = k, .l = l, .steps = steps, .where = where, .arg = arg};
-	struct sass_thread t = {.image = k->image, .arch = k->arch, .params = l->params, .memory = read_memory, .arg = k->dump};
+	struct sass_thread t = {
+		.arch = k->arch, .params = l->params, .memory = k->dump ? read_memory : NULL, .arg = k->dump};
 
 	*s = (struct strays){.complete = true};
 	c.n_blocks = product(l->grid);
 	c.n_threads = product(l->block);
-	if (!c.n_blocks || !c.n_threads || !find_kernel(s, k))
+	if (!c.n_blocks || !c.n_threads || !find_kernel(s, k, l->kernel))
 		return false;
+	t.image = s->image;
 	t.entry = s->entry;
 	t.params_offset = s->params_offset;
 	memcpy(t.block_dim, l->block, sizeof(t.block_dim));
@@ -229,6 +252,23 @@ void strays_free(struct strays *s)
 }
 
 /* --- the culprit ----------------------------------------------------------------------------------- */
+
+/* The number in memory that an address was computed from. */
+static void find_values(struct culprit *c)
+{
+	struct sass_thread t = {
+		.image = c->image, .arch = c->arch, .entry = c->entry, .params = c->params, .params_offset = c->params_offset};
+	struct values_thread threads[VALUES_MAX];
+	size_t n = c->n_kept < VALUES_MAX ? c->n_kept : VALUES_MAX;
+
+	memcpy(t.block_dim, c->block, sizeof(t.block_dim));
+	memcpy(t.grid_dim, c->grid, sizeof(t.grid_dim));
+	for (size_t i = 0; i < n; i++) {
+		memcpy(threads[i].block, c->lanes[i].block, sizeof(threads[i].block));
+		memcpy(threads[i].thread, c->lanes[i].thread, sizeof(threads[i].thread));
+	}
+	values_find(&c->values, c->dump, &t, c->pc, true, threads, n);
+}
 
 struct culprit *culprit_with_strays(const struct culprit *k, const struct stray_launch *l, struct strays *s)
 {
@@ -255,8 +295,17 @@ struct culprit *culprit_with_strays(const struct culprit *k, const struct stray_
 	c->space = SASS_GLOBAL;
 	c->address_known = true;
 	c->address_min = c->address_max = c->lanes[0].address;
-	eval = sass_eval_open(k->image, k->arch, s->pc);
+	c->image = s->image;
+	if (l->kernel) {
+		c->kernel = xstrdup(l->kernel);
+		c->kernel_text = demangle(l->kernel);
+		c->kernel_text = c->kernel_text ? c->kernel_text : xstrdup(l->kernel);
+		c->names = true;
+	}
+	eval = sass_eval_open(c->image, k->arch, s->pc);
 	c->origin = eval ? sass_eval_origin(eval, &c->insn, c->params_offset) : 0;
 	sass_eval_close(eval);
+	if (c->dump)
+		find_values(c);
 	return c;
 }

@@ -16,12 +16,13 @@
 #include "input/dump/culprit.h"
 #include "input/dump/sass_run.h"
 
-/* A third of a second of work for all launches together: as long as people wait for the rest of a verdict. */
-#define STRAYS_STEPS 1000000u
+/* A third of a second of work (a step takes 0.15 µs) for all launches together: as long as people wait for the rest of a verdict. */
+#define STRAYS_STEPS 2000000u
 
 enum stray {
 	STRAY_INSIDE,	/* or not known to be outside */
 	STRAY_PERHAPS,	/* of memory that was freed later, or right beside memory that is mapped */
+	STRAY_BEYOND,	/* of all memory that is known; the driver may have some of its own there */
 	STRAY_OUTSIDE,	/* no memory was mapped there */
 };
 
@@ -29,6 +30,7 @@ enum stray {
 typedef enum stray stray_fn(void *arg, const struct sass_access *a);
 
 struct stray_launch {
+	const char *kernel; /* its mangled name; NULL: the one that has the dump's instruction */
 	uint32_t grid[3], block[3];
 	struct bytes params;
 };
@@ -42,12 +44,13 @@ struct strays {
 	struct culprit_lane *lanes; /* the first ones, of the best kind; in order */
 	size_t n_kept, n_lanes;
 	uint64_t entry, params_offset; /* of the kernel */
+	struct bytes image;
 };
 
 /* Takes what it uses from `steps`. False when the kernel's code is not in the dump, or cannot be executed. Only accesses of the
  * dump's instruction count, if it has one. */
-bool strays_find(struct strays *s, const struct culprit *k, const struct stray_launch *l, unsigned *steps, stray_fn *where,
-		 void *arg);
+bool strays_find(struct strays *s, const struct culprit *k, const struct stray_launch *l, unsigned *steps,
+		 stray_fn *where, void *arg);
 void strays_free(struct strays *s);
 
 /* The culprit with these threads, which it takes over, as far as the dump no longer has them. Free it before the original. */
