@@ -62,13 +62,18 @@ static struct scene_of *scene(const uint64_t *code, size_t bytes, uint32_t block
 	struct am_plan p = {.code = code, .n_code = bytes / 8};
 	static char name[] = "k";
 
-	s->k = (struct culprit){.fault = FAULT_ILLEGAL_ADDRESS, .source = CULPRIT_SM, .arch = 90, .kernel = name, .kernel_text = name,
+	s->k = (struct culprit){.fault = FAULT_ILLEGAL_ADDRESS,
+				.source = CULPRIT_SM,
+				.arch = 90,
+				.kernel = name,
+				.kernel_text = name,
 				.pc_known = true, .pc_exact = true, .decoded = true, .space = SASS_GLOBAL};
 	s->k.image = am_make(&s->image, &p);
 	s->k.pc = AM_CODE + bytes - 2 * SASS_BYTES;
 	assert_true(sass_decode((const uint8_t *)code + bytes - 2 * SASS_BYTES, 90, &s->k.insn));
 	s->params[0] = BASE;
-	s->launch = (struct stray_launch){.grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .params = {(uint8_t *)s->params, 16}};
+	s->launch = (struct stray_launch){
+		.grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .params = {(uint8_t *)s->params, 16}};
 	s->steps = STRAYS_STEPS;
 	return s;
 }
