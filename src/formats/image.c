@@ -3,6 +3,7 @@
  */
 #include "formats/image.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "formats/elf_sections.h"
@@ -67,6 +68,7 @@ static const char *symbol_name(const struct symbols *all, const Elf64_Sym *sym)
 
 struct function_query {
 	uint64_t pc;
+	const char *name;	/* instead of an address */
 	bool entry;
 	struct image_function *best;
 	bool found;
@@ -77,9 +79,11 @@ static void function_offer(struct function_query *q, const Elf64_Sym *sym, const
 {
 	if (!name || !name[0] || sym->st_shndx == SHN_UNDEF)
 		return;
-	if (q->entry ? sym->st_value != q->pc : q->pc < sym->st_value || q->pc - sym->st_value >= sym->st_size)
+	if (q->name    ? strcmp(name, q->name) != 0
+	    : q->entry ? sym->st_value != q->pc
+		       : q->pc < sym->st_value || q->pc - sym->st_value >= sym->st_size)
 		return;
-	if (q->found && (q->entry ? sym->st_size <= q->best->size : sym->st_value <= q->best->start))
+	if (q->found && (q->name || q->entry ? sym->st_size <= q->best->size : sym->st_value <= q->best->start))
 		return;
 	*q->best = (struct image_function){name, sym->st_value, sym->st_size};
 	q->found = true;
@@ -114,7 +118,15 @@ bool image_entry(struct bytes image, uint64_t entry, struct image_function *f)
 	return function_search(image, &q);
 }
 
-const uint8_t *image_code(struct bytes image, uint64_t pc, uint64_t len)
+bool image_named(struct bytes image, const char *name, struct image_function *f)
+{
+	struct function_query q = {.name = name, .best = f};
+
+	return function_search(image, &q);
+}
+
+/* The section of code that has these bytes. */
+static const uint8_t *code_search(struct bytes image, uint64_t pc, uint64_t len, uint64_t *start)
 {
 	struct elf_sections all;
 	struct bytes code;
@@ -127,10 +139,52 @@ const uint8_t *image_code(struct bytes image, uint64_t pc, uint64_t len)
 		if (s.sh_type != SHT_PROGBITS || !(s.sh_flags & SHF_EXECINSTR) || pc < s.sh_addr)
 			continue;
 		code = elf_section_bytes(&all, &s);
-		if (pc - s.sh_addr < code.len && len <= code.len - (pc - s.sh_addr))
+		if (pc - s.sh_addr < code.len && len <= code.len - (pc - s.sh_addr)) {
+			*start = s.sh_addr;
 			return code.data + (pc - s.sh_addr);
+		}
 	}
 	return NULL;
+}
+
+const uint8_t *image_code(struct bytes image, uint64_t pc, uint64_t len)
+{
+	uint64_t start;
+
+	return code_search(image, pc, len, &start);
+}
+
+bool image_kernel(struct bytes image, uint64_t pc, struct image_function *f)
+{
+	uint64_t start;
+
+	return code_search(image, pc, 1, &start) && image_entry(image, start, f);
+}
+
+#define INFO_SIZED	4	/* format of an attribute: two bytes of length, then as many */
+#define INFO_PARAMS	0x0a	/* attribute: symbol, offset in bank 0 (two bytes), size (two) */
+
+bool image_params_offset(struct bytes image, const char *kernel, uint32_t *offset)
+{
+	char name[4096 + 16];	/* the longest name of a kernel */
+	struct bytes info;
+	size_t at = 0, n;
+
+	if (snprintf(name, sizeof(name), ".nv.info.%s", kernel) >= (int)sizeof(name) ||
+	    !image_section(image, name, &info))
+		return false;
+	for (; info.len - at >= 4; at += 4 + n) {
+		const uint8_t *p = info.data + at;
+
+		n = p[0] == INFO_SIZED ? p[2] | (size_t)p[3] << 8 : 0;
+		if (n > info.len - at - 4)
+			return false;
+		if (p[0] == INFO_SIZED && p[1] == INFO_PARAMS && n >= 8) {
+			*offset = p[8] | (uint32_t)p[9] << 8;
+			return true;
+		}
+	}
+	return false;
 }
 
 /* --- data ------------------------------------------------------------------------------------------ */

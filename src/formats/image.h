@@ -19,6 +19,14 @@ bool image_find(struct bytes image, uint64_t pc, struct image_function *f);
 /* The function that starts at this address: the kernel itself, not a function nested in it. */
 bool image_entry(struct bytes image, uint64_t entry, struct image_function *f);
 
+/* The function at whose start the section of code begins that contains this address: a kernel, with the functions nested in it, or a
+ * function that kernels call. */
+bool image_kernel(struct bytes image, uint64_t pc, struct image_function *f);
+/* The function with this name. */
+bool image_named(struct bytes image, const char *name, struct image_function *f);
+/* Where the kernel finds its parameters in constant bank 0. */
+bool image_params_offset(struct bytes image, const char *kernel, uint32_t *offset);
+
 /* The `len` bytes of code at this address, NULL when the image does not have them. */
 const uint8_t *image_code(struct bytes image, uint64_t pc, uint64_t len);
 

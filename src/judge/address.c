@@ -8,9 +8,11 @@
  */
 #include "judge/address.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/format.h"
+#include "base/mem.h"
 #include "input/dump/culprit.h"
 #include "judge/fault.h"
 #include "input/recording/observe.h"
@@ -167,6 +169,59 @@ static void find_foreign_parameter(struct look *l)
 		look_found_param(l, i);
 		return;
 	}
+}
+
+/* ---- only the parameters are known ---------------------------------------------------------------------- */
+
+/* Guard mode does not use addresses again: who has a pointer to what was freed before the launch means that. */
+static bool find_freed_parameter(struct look *l)
+{
+	uint64_t before = l->launch ? l->launch->ticks : 0;
+	struct piece p;
+
+	for (size_t i = 0; i < look_words(l); i++) {
+		uint64_t v = look_word(l, i);
+
+		if (look_pointed(l, v) || (!piece_freed_by_torch(l->trace, v, before, &p) &&
+					   !piece_freed_by_driver(l->trace, v, before, &p)))
+			continue;
+		l->to->in = "freed";
+		memory_fill(p.kind == CW_MEM_TORCH ? &l->to->block : &l->to->segment, l->trace, &p);
+		look_found_param(l, i);
+		l->to->param_sure = true;
+		return true;
+	}
+	return false;
+}
+
+/* If all pointers lead into one allocation, it is what the kernel left. */
+static void find_only_parameter(struct look *l)
+{
+	const struct piece *only = NULL;
+	size_t at = 0;
+
+	for (size_t i = 0; i < look_words(l); i++) {
+		const struct piece *p = look_pointed(l, look_word(l, i));
+
+		if (!p || p == only)
+			continue;
+		if (only)
+			return;
+		only = p;
+		at = i;
+	}
+	if (!only || !piece_on_device(only))
+		return;
+	look_found(l, "passed", only);
+	look_found_param(l, at);
+	l->to->param_sure = true;
+}
+
+static void find_by_parameters(struct look *l)
+{
+	find_foreign_parameter(l);
+	if (!l->to->in[0] && l->guard && !find_freed_parameter(l))
+		find_only_parameter(l);
 }
 
 /* ---- freed --------------------------------------------------------------------------------------------- */
@@ -392,7 +447,7 @@ static void look_params(struct look *l, const struct culprit *c)
 static void look_around(struct look *l)
 {
 	if (!l->known)
-		find_foreign_parameter(l);
+		find_by_parameters(l);
 	else if (l->guard && !is_live_here(l, l->address) && find_freed(l))
 		return;		/* addresses are not used again: whatever pointer it came from, it was that block's */
 	else if (!find_live_piece(l) && !look_strayed(l) && !find_freed(l) && !find_host_memory(l))
@@ -421,6 +476,118 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 	look_around(&l);
 	pieces_free(&l.torch);
 	pieces_free(&l.driver);
+}
+
+/* ---- addresses that were computed ----------------------------------------------------------------------- */
+
+/* The GPU maps memory in pages of 2 MiB (cuMemGetAllocationGranularity): what shares one with live memory does not fault. */
+#define PAGE	((uint64_t)2 << 20)
+#define NULL_PAGE ((uint64_t)1 << 16)	/* nothing is mapped there */
+
+struct stray_around {
+	struct look l;
+	struct address to;
+	bool doubt;
+};
+
+static void around_params(struct look *l)
+{
+	l->params = l->launch->params;
+	l->n_params = l->launch->n_param < CW_PARAM_BYTES ? l->launch->n_param : CW_PARAM_BYTES;
+}
+
+struct stray_around *stray_around_open(struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
+				       const struct cw_launch *l)
+{
+	struct stray_around *a = xcalloc(1, sizeof(*a));
+
+	a->to = (struct address){.in = "", .device = CW_LAUNCH_DEVICE(l->flags)};
+	a->l = (struct look){ .to = &a->to, .trace = t, .launch = l, .noticed = noticed->ticks, .width = c->insn.width,
+			     .guard = trace_guard(t) != NULL};
+	pieces_of_torch(&a->l.torch, t, l->ticks);
+	pieces_of_driver(&a->l.driver, t);
+	around_params(&a->l);
+	return a;
+}
+
+bool stray_around_freed(struct stray_around *a)
+{
+	return a->l.guard && find_freed_parameter(&a->l);
+}
+
+void stray_around_close(struct stray_around *a)
+{
+	if (!a)
+		return;
+	pieces_free(&a->l.torch);
+	pieces_free(&a->l.driver);
+	free(a);
+}
+
+bool stray_around_doubt(const struct stray_around *a)
+{
+	return a->doubt;
+}
+
+/* Is anything live in the page of this address? */
+static bool page_is_live(const struct look *l, const struct pieces *all, uint64_t address)
+{
+	uint64_t page = address & ~(PAGE - 1);
+	const struct piece *p = pieces_touching(all, page, page + PAGE);
+
+	return p && !elsewhere(l, p);
+}
+
+/* Live at the launch, freed before the failure was noticed: it may have been gone when the kernel ran. */
+static bool freed_since(const struct look *l, uint64_t address)
+{
+	struct piece p;
+
+	return (piece_freed_by_torch(l->trace, address, l->noticed, &p) && p.free_ticks > l->launch->ticks) ||
+	       (piece_freed_by_driver(l->trace, address, l->noticed, &p) && p.free_ticks > l->launch->ticks);
+}
+
+/* Does the pointer lead to memory that we know of, now or once? To others, of a module's variables for example, we cannot tell where
+ * they end. */
+static bool is_known_pointer(const struct look *l, uint64_t v)
+{
+	struct piece p;
+
+	return look_pointed(l, v) || piece_freed_by_torch(l->trace, v, l->noticed, &p) ||
+	       piece_freed_by_driver(l->trace, v, l->noticed, &p);
+}
+
+/* Around a block that guard mode gave a mapping of its own, and where one was, there is nothing. */
+static bool is_hole(const struct look *l, const struct sass_access *a)
+{
+	const struct piece *p = pieces_at(&l->torch, a->base);
+	struct piece gone;
+
+	if (!l->guard)
+		return false;
+	if (piece_freed_by_torch(l->trace, a->address, l->launch->ticks, &gone))
+		return true;
+	return p && !pieces_at(&l->driver, p->addr) && a->address + PAGE >= (p->addr & ~(PAGE - 1)) &&
+	       a->address < ((p->addr + p->size - 1) | (PAGE - 1)) + 1 + PAGE;
+}
+
+enum stray stray_around_at(void *around, const struct sass_access *a)
+{
+	struct stray_around *s = around;
+	const struct look *l = &s->l;
+
+	if (a->address < NULL_PAGE)
+		return STRAY_OUTSIDE;
+	if (l->guard && freed_since(l, a->address))
+		return STRAY_PERHAPS;
+	if (page_is_live(l, &l->driver, a->address) || (l->guard && page_is_live(l, &l->torch, a->address)))
+		return STRAY_INSIDE;
+	if (freed_since(l, a->address) || host_range_of(l, a->address))
+		return STRAY_PERHAPS;
+	if (a->base && is_known_pointer(l, a->base))
+		return is_hole(l, a) ? STRAY_OUTSIDE : STRAY_BEYOND;
+	s->doubt = true;
+	return STRAY_INSIDE;
 }
 
 /* ---- facts --------------------------------------------------------------------------------------------- */

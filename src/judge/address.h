@@ -10,11 +10,14 @@
 
 #include "case/case.h"
 #include "case/line.h"
+#include "input/dump/strays.h"
 
 struct trace;
 struct culprit;
 struct cw_failure;
+struct cw_launch;
 struct fault_launch;
+struct stray_around;
 
 struct memory {			/* a PyTorch block, or a driver allocation */
 	bool known;
@@ -45,6 +48,18 @@ struct address {
 
 void address_find(struct address *a, struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
 		  const struct fault_launch *m);
+
+/* The memory around a launch, for the addresses that its threads are computed to access. NULL is freed without complaint. */
+struct stray_around *stray_around_open(struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
+				       const struct cw_launch *l);
+void stray_around_close(struct stray_around *a);
+/* enum stray; a stray_fn */
+enum stray stray_around_at(void *around, const struct sass_access *a);
+/* Was there an access of which that is not known? */
+bool stray_around_doubt(const struct stray_around *a);
+
+/* In guard mode: does one of the launch's arguments point into memory that had been freed? */
+bool stray_around_freed(struct stray_around *a);
 
 /* Fills the facts "address.…". */
 void address_facts(struct casefile *f, const struct trace *t, const struct address *a);

@@ -11,6 +11,7 @@
 #include "input/dump/observe.h"
 #include "input/recording/observe.h"
 #include "judge/address.h"
+#include "judge/late.h"
 #include "input/recording/suspects.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
@@ -32,12 +33,11 @@ static bool same_name(const char *recorded, const struct culprit *c)
 	       (!str_starts(recorded, "_Z") && n && strlen(recorded) == n && !strncmp(recorded, c->kernel_text, n));
 }
 
-static bool same_kernel(const struct search *q, const struct cw_launch *l)
+bool fault_same_kernel(struct trace *t, const struct culprit *c, const struct cw_launch *l)
 {
-	const struct cw_function *f = l->func ? trace_function(q->trace, l->func) : NULL;
-	const struct culprit *c = q->culprit;
+	const struct cw_function *f = l->func ? trace_function(t, l->func) : NULL;
 
-	return f && c->kernel && same_name(trace_string(q->trace, f->name), c) &&
+	return f && c->kernel && same_name(trace_string(t, f->name), c) &&
 	       (!c->grid_known || (!memcmp(l->grid, c->grid, sizeof(l->grid)) &&
 				   !memcmp(l->block, c->block, sizeof(l->block))));
 }
@@ -60,7 +60,7 @@ static void consider(void *arg, const struct cw_launch *l)
 	struct fault_launch *m = q->found;
 	struct scene s = {.node_name = 0};
 
-	if (!same_kernel(q, l))
+	if (!fault_same_kernel(q->trace, q->culprit, l))
 		return;
 	if (q->with_params ? !same_params(q->culprit, l) : known_params(q->culprit, l))
 		return;
@@ -100,6 +100,24 @@ static void consider_captured(struct search *q, const struct cw_failure *noticed
 			consider(q, l[i - 1]);
 	if (!q->found->newest)
 		q->found->replay = (struct place){0};
+}
+
+static void see_graph(void *arg, const struct cw_launch *l)
+{
+	*(bool *)arg |= (l->flags & CW_LAUNCH_GRAPH) != 0;
+}
+
+void fault_each_launch(struct trace *t, const struct cw_failure *noticed, launches_fn *each, suspect_fn *fn, void *arg)
+{
+	const struct cw_launch *const *l;
+	size_t n = trace_launches(t, &l);
+	bool graph = false;
+
+	each(t, noticed, fn, arg);
+	each(t, noticed, see_graph, &graph);
+	for (size_t i = n; graph && i > 0; i--)
+		if (l[i - 1]->flags & CW_LAUNCH_CAPTURED)
+			fn(arg, l[i - 1]);
 }
 
 static void find_launch_since(struct fault_launch *m, struct trace *t, const struct culprit *c,
@@ -170,7 +188,10 @@ static void tell_address(struct casefile *c)
 		if (!strcmp(in, "near"))
 			text = near_text(c, block);
 		else if (!strcmp(in, "freed"))
-			text = pool_printf(c->pool, "the address is in %s, freed%s%s", block,
+			text = pool_printf(c->pool, "%s %s, freed%s%s",
+					   fact_known(c, FACT_fault_address) ? "the address is in"
+									     : "the kernel was given a pointer into",
+					   block,
 					   !freed[0]				    ? ""
 					   : fact_true(c, FACT_address_freed_after) ? " after "
 										    : " at ",
@@ -179,6 +200,8 @@ static void tell_address(struct casefile *c)
 			text = pool_printf(c->pool, "%s is on device %.0f; the kernel ran on device %.0f", block,
 					   fact_number(c, FACT_address_device, -1),
 					   fact_number(c, FACT_fault_device, -1));
+		else if (!strcmp(in, "passed"))
+			text = pool_printf(c->pool, "all pointers that the kernel was given lead into %s", block);
 		else if (!strcmp(in, "live"))
 			text = pool_printf(c->pool, "the address is in %s, which is live", block);
 	}
@@ -209,7 +232,7 @@ static void join_address(struct casefile *c, const struct incident *i, struct tr
 		dump_observe_thread(c, k, a.lane, a.threads);
 	address_facts(c, t, &a);
 	tell_address(c);
-	if (a.freed_ticks)
+	if (a.freed_ticks && !k->address_computed)
 		find_launch_since(m, t, k, i->lead, a.freed_ticks);
 	fill_piece(c, t, &c->block, &a.block);
 	fill_piece(c, t, &c->segment, &a.segment);
@@ -235,14 +258,34 @@ static void join_lines(struct casefile *c, const struct trace *t, const struct c
 					  file_shown(m->at[n].where.file, trace_header(t)->cwd), m->at[n].where.line));
 }
 
+/* The dump has the exception, but not the thread: a store that went astray is reported after its warp has exited. Others of its SM may
+ * still be there, and innocent. */
+static bool is_late(const struct culprit *k, struct trace *t, const struct cw_failure *noticed,
+		    const struct fault_launch *m)
+{
+	struct address a;
+
+	if (k->fault != FAULT_ILLEGAL_ADDRESS || k->source != CULPRIT_SM || k->space == SASS_SHARED ||
+	    k->space == SASS_LOCAL)
+		return false;
+	if (!k->address_known)
+		return true;
+	address_find(&a, t, k, noticed, m);
+	return !strcmp(a.in, "live");
+}
+
 void join_dump(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k, struct scene *s)
 {
 	const char *before;
 	struct fault_launch m;
+	struct culprit *late = NULL;
 
+	fault_find_launch(&m, t, k, i->lead);
+	if (is_late(k, t, i->lead, &m))
+		late = late_find(t, k, i->lead, &m);
+	k = late ? late : k;
 	dump_observe_fault(c, k);
 	before = case_observer(c, DUMP_OBSERVER);
-	fault_find_launch(&m, t, k, i->lead);
 	join_address(c, i, t, k, &m);
 	fact_set_number(c, FACT_fault_lines, (double)m.n);
 	if (i->hang) {
@@ -259,6 +302,7 @@ void join_dump(struct casefile *c, const struct incident *i, struct trace *t, co
 		*s = m.at[0];
 	}
 	case_observer(c, before);
+	culprit_free(late);
 }
 
 bool fault_has_launch(struct trace *t, const struct culprit *k)

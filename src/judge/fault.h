@@ -11,6 +11,7 @@
 
 #include "case/case.h"
 #include "input/recording/incident.h"
+#include "input/recording/suspects.h"
 #include "case/line.h"
 
 struct trace;
@@ -34,6 +35,11 @@ struct culprit *culprit_of_process(struct dump *d, const struct trace *t);
 /* By kernel, dimensions and, if both are known, parameter bytes. */
 void fault_find_launch(struct fault_launch *m, struct trace *t, const struct culprit *c,
 		       const struct cw_failure *noticed);
+
+/* Is it a launch of the kernel that the dump names, with its dimensions, if it has them? */
+bool fault_same_kernel(struct trace *t, const struct culprit *c, const struct cw_launch *l);
+/* Launches before it was noticed, newest first; then what was captured, if a graph ran. */
+void fault_each_launch(struct trace *t, const struct cw_failure *noticed, launches_fn *each, suspect_fn *fn, void *arg);
 
 /* Is there any matching launch of this kernel? */
 bool fault_has_launch(struct trace *t, const struct culprit *k);

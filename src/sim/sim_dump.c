@@ -164,7 +164,7 @@ static void fill_sm(const struct sim_dump *d, struct sim_row_sm *row)
 static void add_sms(struct sim_dump *d, struct sim_place device)
 {
 	uint32_t sms = (uint32_t)sim.devices[d->ctx->device].model->sms;
-	uint32_t blocks = d->op ? sim_dump_blocks(d) : 0;
+	uint32_t blocks = d->op && !d->fault->gone ? sim_dump_blocks(d) : 0;
 	struct sim_row_sm *rows = calloc(sms, sizeof(*rows));
 
 	if (!rows) {
@@ -173,7 +173,7 @@ static void add_sms(struct sim_dump *d, struct sim_place device)
 	}
 	for (uint32_t i = 0; i < sms; i++) {
 		rows[i].id = i;
-		if (i < blocks)
+		if (i < blocks || (i == 0 && d->fault->gone))
 			fill_sm(d, &rows[i]);
 	}
 	d->sm_table = sim_dump_add(d, SIM_TAB_SM, device, rows, sms * sizeof(*rows), sizeof(*rows),
@@ -260,7 +260,7 @@ bool sim_dump_write(struct sim_ctx *ctx, const struct sim_op *op, const struct s
 		dump_kernel(&d);
 	device = add_device(&d);
 	add_modules(&d, add_context(&d, device), plan->flags);
-	if (op)
+	if (op && !fault->gone)
 		add_grid(&d, device);
 	add_sms(&d, device);
 	if (op && !(plan->flags & SIM_DUMP_SKIP_GLOBAL))

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { INSN = 16, LEAD = 5, CHECK = 9, ROOM = 1024 };	/* bytes, instructions, bytes */
+enum { INSN = 16, LEAD = 5, CHECK = 9, PLACE = 7, ROOM = 1024 };	/* bytes, instructions, bytes */
 
 #define CODE_AT 0x7b0000000000ull		/* where code appears to be loaded */
 #define SECTION_EXEC (SHF_ALLOC | SHF_EXECINSTR)
@@ -45,6 +45,7 @@ static struct sim_insn_word insn_of(enum sim_insn what)
 	case SIM_INSN_LOOP:
 		return loop;
 	case SIM_INSN_CHECK:	/* more than one */
+	case SIM_INSN_PLACE:
 	case SIM_INSN_ASSERT:	/* more than one: sim_dump_assert.c */
 	case SIM_INSN_ILLEGAL:
 	case SIM_INSN_NONE:
@@ -72,6 +73,36 @@ static void check_write(struct sim_insn_word out[CHECK])
 	memcpy(out, code, sizeof(code));
 }
 
+/* R2:R3 = the first parameter + 4 * (the second one, of 64 bits, + the number of the thread). */
+static void place_write(struct sim_insn_word out[PLACE])
+{
+	uint64_t params = sim.devices[0].model->major >= 9 ? SIM_PARAMS_AT_SM90 : SIM_PARAMS_AT_SM80;
+	const struct sim_insn_word code[PLACE] = {
+		{0x0000000000067919, 0x000e240000002500}, /* S2R R6, SR_CTAID.X */
+		{0x0000000006067a24, 0x001fc800078e0200}, /* IMAD R6, R6, c[0x0][0x0], R0 */
+		{params << 38 | 0xff027b82, 0x000ea20000000a00}, /* LDC.64 R2, the first parameter */
+		{(params + 8) << 38 | 0xff107b82, 0x000ea20000000a00}, /* LDC.64 R16, the second */
+		{0x0000000210027211, 0x000fe200078010ff}, /* LEA R2, P0, R16, R2, 0x2 */
+		{0x0000000310037211, 0x000fca00000f1411}, /* LEA.HI.X R3, R16, R3, R17, 0x2, P0 */
+		{0x0000000406027825, 0x000fcc00078e0202}, /* IMAD.WIDE R2, R6, 0x4, R2 */
+	};
+
+	memcpy(out, code, sizeof(code));
+}
+
+static unsigned int insns_of(char what)
+{
+	return what == SIM_INSN_ASSERT ? SIM_ASSERT_INSNS
+	       : what == SIM_INSN_CHECK ? CHECK
+	       : what == SIM_INSN_PLACE ? PLACE
+					: 1;
+}
+
+bool sim_code_has_place(const struct sim_kernel_row *row)
+{
+	return strchr(row->code, SIM_INSN_PLACE) != NULL;
+}
+
 /* The position of this kind of instruction in the kernel; after the first ones if it has none. */
 unsigned int sim_code_offset(const struct sim_kernel_row *row, enum sim_insn insn)
 {
@@ -79,7 +110,7 @@ unsigned int sim_code_offset(const struct sim_kernel_row *row, enum sim_insn ins
 	unsigned int n = LEAD;
 
 	for (const char *p = row->code; at && p < at; p++)
-		n += *p == SIM_INSN_ASSERT ? SIM_ASSERT_INSNS : *p == SIM_INSN_CHECK ? CHECK : 1;
+		n += insns_of(*p);
 	return (insn == SIM_INSN_ASSERT && at ? n + SIM_ASSERT_INSNS - 1 : n) * INSN;
 }
 
@@ -117,6 +148,11 @@ static void code_write(struct sim_insn_word *out, const struct sim_func *f)
 		if (*p == SIM_INSN_CHECK) {
 			check_write(out + n);
 			n += CHECK;
+			continue;
+		}
+		if (*p == SIM_INSN_PLACE) {
+			place_write(out + n);
+			n += PLACE;
 			continue;
 		}
 		out[n] = insn_of((enum sim_insn) * p);

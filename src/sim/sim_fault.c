@@ -154,8 +154,12 @@ static void debugger_comes(void)
 void sim_fault_raise(const struct sim_op *op, const struct sim_fault *fault)
 {
 	struct sim_dump_plan plan, now;
+	struct sim_fault seen = *fault;
 	bool dumped = false;
 
+	/* a store that goes astray is told of when its warp has exited, and then the grid is gone, too */
+	seen.gone = sim.config.late_dumps && fault->code == SIM_ILLEGAL_ADDRESS && !fault->asked &&
+		    op->kind == SIM_OP_KERNEL && sim_code_has_place(op->u.kernel.func->row);
 	if (fault->insn == SIM_INSN_ASSERT)
 		say_assertion(op, fault);
 	sim_dump_plan(op->ctx, &plan);
@@ -170,7 +174,7 @@ void sim_fault_raise(const struct sim_op *op, const struct sim_fault *fault)
 	if (plan.enabled && sim.config.debugger_crashes)
 		debugger_comes();
 	if (plan.enabled || fault->asked)
-		dumped = sim_dump_write(op->ctx, op, fault, &now);
+		dumped = sim_dump_write(op->ctx, op, &seen, &now);
 	if (dumped && !fault->asked) {
 		if (plan.abort)
 			abort();

@@ -18,6 +18,7 @@ enum sim_insn {
 	SIM_INSN_ILLEGAL = 'i',
 	SIM_INSN_LOOP = 'h',
 	SIM_INSN_CHECK = 'c',		/* of an index, before an assertion */
+	SIM_INSN_PLACE = 'p',		/* the address from two parameters and the position of the thread */
 };
 
 /* Numbers of the exceptions in a core dump. */
@@ -42,6 +43,7 @@ struct sim_fault {
 	long long step;
 	bool narrow;
 	bool asked;			/* not a fault: a dump was requested */
+	bool gone;			/* its threads have ended when the dump is written */
 	size_t count;			/* participating threads */
 	size_t first;			/* the first one that fails */
 	uint32_t lanes;			/* those of its warp that also fail; 0: not counted */
@@ -80,6 +82,7 @@ void sim_trigger_busy(int change);		/* such a kernel begins (1) or ends (-1) */
 bool sim_dump_write(struct sim_ctx *ctx, const struct sim_op *op, const struct sim_fault *fault,
 		    const struct sim_dump_plan *plan);
 uint64_t sim_code_entry(const struct sim_func *f);
+bool sim_code_has_place(const struct sim_kernel_row *row);
 unsigned int sim_code_offset(const struct sim_kernel_row *row, enum sim_insn insn);
 bool sim_code_image(struct sim_elf *out, const struct sim_module *mod, bool relocated);
 

@@ -77,6 +77,50 @@ def rule__a_stray_store_is_raised_by_the_call_that_waits(box):
         same((verdict["cause"], verdict["certainty"]), ("illegal-access-out-of-bounds", "certain"), call)
 
 
+def why(verdict):
+    return " ".join(verdict["why"])
+
+
+def rule__a_thread_that_is_gone_is_computed_from_its_launch(box):
+    """The dump has the instruction alone. Of three launches in one stream, the second leaves its memory."""
+    run = under(box, box.script(START + """
+func, other = cudrv.kernel("oob_store"), cudrv.alloc(8192)
+cudrv.launch(func, (2,), (64,), p(data), l(4))
+cudrv.launch(func, (2,), (64,), p(other), l((2 << 20) - 100))
+cudrv.launch(func, (2,), (64,), p(data), l(0))
+cudrv.synchronize()
+"""))
+    verdict = box.verdict(run)
+    same((verdict["cause"], verdict["certainty"]), ("illegal-access-out-of-bounds", "certain"), why(verdict))
+    fault = verdict["fault"]
+    same((verdict["kernel"]["grid"], fault["block"], fault["thread"], fault["memory"]["in"]), ([2, 1, 1], [0, 0, 0], [0, 0, 0], "near"), "the fault")
+    assert "computed from the kernel's code and its arguments" in why(verdict), why(verdict)
+    assert "allocated at" in why(verdict), why(verdict)
+    same(verdict["where"]["source"], "cudrv.launch(func, (2,), (64,), p(other), l((2 << 20) - 100))", "the line")
+
+
+GUARDED = """
+func = cudrv.kernel("oob_store")
+gone = cudrv.alloc(4096)
+cudrv.launch(func, (1,), (32,), p(gone), l(0))
+cudrv.synchronize()
+cudrv.call("cuMemFree_v2", p(gone))
+cudrv.launch(func, (1,), (32,), p(%s), l(%d))
+cudrv.synchronize()
+"""
+
+
+def rule__guard_mode_names_what_a_thread_that_is_gone_has_hit(box):
+    """Also where its code cannot be executed: then by the arguments of the launch, and never for certain."""
+    for gpu, sure in (("sim:h200,late_dumps", "certain"), ("sim:rtx5090,late_dumps", "likely")):
+        verdict = box.verdict(under(box, box.script(START + GUARDED % ("gone", 5)), "--guard", gpu=gpu))
+        same((verdict["cause"], verdict["certainty"]), ("illegal-access-use-after-free", sure), "%s: %s" % (gpu, why(verdict)))
+        assert "freed at" in why(verdict), why(verdict)
+        verdict = box.verdict(under(box, box.script(START + GUARDED % ("data", 1000)), "--guard", gpu=gpu))
+        same((verdict["cause"], verdict["certainty"]), ("illegal-access-out-of-bounds", sure), "%s: %s" % (gpu, why(verdict)))
+        assert "allocated at" in why(verdict), why(verdict)
+
+
 def rule__a_stray_store_of_stock_code_is_raised_later(box):
     """The price of looking only where it is needed; the program still fails."""
     program = box.script(START + 'stray(stock("oob_store"))\ncudrv.synchronize()\nprint("waited", flush=True)\n')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: any bytes as the code of a kernel, executed (src/input/dump/sass_run.c).
+ * Fuzz target: any bytes as the code of a kernel, executed (src/input/dump/sass_run.c), to an instruction and to its end.
  *
  * The first byte chooses the architecture and whether there is memory, the next 48 are parameters; the rest is code.
  * Built by libFuzzer (tests/fuzz/fuzz.sh), and with driver.c as a plain program over the corpus.
@@ -38,6 +38,37 @@ static void run(struct sass_thread *t, uint64_t pc, bool access)
 	sink += f.from.at + f.from.base + f.compare.a + f.compare.b;
 }
 
+static void see(void *arg, const struct sass_access *a)
+{
+	size_t *n = arg;
+
+	if ((a->insn.space != SASS_GLOBAL && a->insn.space != SASS_GENERIC) || (a->base && !a->known))
+		abort();
+	(*n)++;
+	sink += a->address + a->base + a->sure;
+}
+
+/* Whole threads, two after the other in one runner: what the first leaves behind must not matter to the second. */
+static void trace(const struct sass_thread *t)
+{
+	struct sass_runner *r = sass_runner_open(t);
+	size_t seen[3] = {0};
+	unsigned used;
+
+	if (!r)
+		abort();
+	for (int i = 0; i < 3; i++) {
+		enum sass_end end = sass_runner_trace(r, t->block, (const uint32_t[3]){i == 1 ? 5 : 3, 1}, STEPS, see,
+						      &seen[i], &used);
+
+		if (used > STEPS || (used == STEPS) < (end == SASS_END_LONG))
+			abort();
+	}
+	if (seen[0] != seen[2])
+		abort();
+	sass_runner_close(r);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint8_t archs[8] = {75, 80, 86, 89, 90, 100, 103, 90};
@@ -60,5 +91,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t.memory = data[0] & 8 ? read_memory : NULL;
 	run(&t, AM_CODE + n - 16, false);
 	run(&t, AM_CODE + n / 32 * 16, true);
+	trace(&t);
 	return 0;
 }

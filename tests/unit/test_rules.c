@@ -1679,12 +1679,46 @@ static void address__that_nothing_confirms_is_never_certain(void **state)
 		fact_set_flag(&f, FACT_fault_device_sure, true);
 		fact_set_flag(&f, FACT_fault_address_recomputed, true);
 		fact_set_flag(&f, FACT_fault_address_unchecked, false);
+		fact_set_flag(&f, FACT_fault_address_computed, false);
+		fact_set_flag(&f, FACT_fault_address_perhaps, false);
 		assert_string_equal(best(&m, &f, &pool)->cause->id, how[i].cause);
 		assert_int_equal(m.list[0].sure, KB_CERTAIN);
 		fact_set_flag(&f, FACT_fault_address_unchecked, true);
 		assert_string_equal(best(&m, &f, &pool)->cause->id, how[i].cause);
 		assert_int_equal(m.list[0].sure, KB_LIKELY);
+		/* executed again, with everything known and with something left open */
+		fact_set_flag(&f, FACT_fault_address_unchecked, false);
+		fact_set_flag(&f, FACT_fault_address_computed, true);
+		assert_string_equal(best(&m, &f, &pool)->cause->id, how[i].cause);
+		assert_int_equal(m.list[0].sure, KB_CERTAIN);
+		fact_set_flag(&f, FACT_fault_address_perhaps, true);
+		assert_string_equal(best(&m, &f, &pool)->cause->id, how[i].cause);
+		assert_int_equal(m.list[0].sure, KB_LIKELY);
 	}
+	pool_release(&pool);
+}
+
+/* The thread is gone, and its code cannot be executed: what it was given is all that is known. */
+static void address__that_is_not_known_is_likely_what_was_passed(void **state)
+{
+	struct pool pool = {0};
+	struct matches m;
+	struct casefile f;
+
+	(void)state;
+	case_init(&f, &pool);
+	fact_set_text(&f, FACT_fault_kind, "illegal-address");
+	fact_set_number(&f, FACT_fault_lines, 1);
+	fact_set_number(&f, FACT_error_code, 700);
+	fact_set_flag(&f, FACT_fault_address_unchecked, false);
+	fact_set_flag(&f, FACT_fault_address_computed, false);
+	fact_set_flag(&f, FACT_fault_address_perhaps, false);
+	fact_set_text(&f, FACT_address_in, "passed");
+	assert_string_equal(best(&m, &f, &pool)->cause->id, "illegal-access-out-of-bounds");
+	assert_int_equal(m.list[0].sure, KB_LIKELY);
+	fact_set_text(&f, FACT_address_in, "freed");
+	assert_string_equal(best(&m, &f, &pool)->cause->id, "illegal-access-use-after-free");
+	assert_int_equal(m.list[0].sure, KB_LIKELY);
 	pool_release(&pool);
 }
 
@@ -1768,6 +1802,7 @@ int main(void)
 		cmocka_unit_test(memory__a_limit_that_only_comes_earlier_is_not_the_reason),
 		cmocka_unit_test(memory__graphs_that_free_less_are_possible),
 		cmocka_unit_test(address__that_nothing_confirms_is_never_certain),
+		cmocka_unit_test(address__that_is_not_known_is_likely_what_was_passed),
 		cmocka_unit_test(kb__every_file_loads),
 		cmocka_unit_test(kb__mistakes_in_a_file_are_found),
 		cmocka_unit_test(kb__a_rule_uses_signs_and_no_phrases),

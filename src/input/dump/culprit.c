@@ -420,6 +420,7 @@ static void find_straight(struct hunt *h)
 static void find_where(struct hunt *h)
 {
 	struct culprit *c = h->c;
+	struct image_function f;
 
 	c->insn = (struct sass){.name = "", .reg = -1, .ureg = -1, .descriptor = -1, .dest = -1};
 	if (c->source == CULPRIT_NOWHERE)
@@ -435,8 +436,10 @@ static void find_where(struct hunt *h)
 	find_function(h);
 	/* threads and grid are gone: the function that contains the pc is the kernel, or one that it called */
 	if (!c->grid_known && !c->kernel && c->function) {
-		name_kernel(c, c->function);
-		c->kernel_offset = c->function_offset;
+		bool found = image_kernel(h->image, c->pc, &f);
+
+		name_kernel(c, found ? f.name : c->function);
+		c->kernel_offset = found ? c->pc - f.start : c->function_offset;
 	}
 	find_straight(h);
 	c->call_depth = (unsigned)dump_get(&h->first.lane, DUMP_LANE_CALL_DEPTH);
@@ -837,6 +840,8 @@ static struct culprit *culprit_hunt(struct dump *d, bool running)
 	find_assertion(&h);
 	if (!running)
 		find_values(&h);
+	c->dump = d;
+	c->image = h.image;
 	return c;
 }
 
@@ -854,10 +859,16 @@ void culprit_free(struct culprit *c)
 {
 	if (!c)
 		return;
-	free(c->kernel);
-	free(c->kernel_text);
-	free(c->function);
 	free(c->lanes);
+	if (!c->borrows || c->names) {
+		free(c->kernel);
+		free(c->kernel_text);
+	}
+	if (c->borrows) {
+		free(c);
+		return;
+	}
+	free(c->function);
 	while (c->n_places)
 		free(c->places[--c->n_places].function);
 	assertion_free(&c->assertion);

@@ -76,6 +76,8 @@ struct culprit {
 	bool address_doubtful;		/* the load overwrote its address register: addresses are meaningless */
 	bool address_recomputed;	/* it did, but they were recomputed from the code */
 	bool address_unchecked;		/* and no surviving register could confirm that */
+	bool address_computed;		/* the dump has no thread: those below were executed again (strays.h), */
+	bool address_perhaps;		/* and it may have been others */
 
 	struct culprit_lane *lanes;	/* the faulting ones, first first */
 	size_t n_lanes, n_kept;
@@ -89,6 +91,10 @@ struct culprit {
 	unsigned call_depth;
 	struct assertion assertion;	/* of FAULT_ASSERT: what is known about it */
 	struct values values;		/* what the threads checked, or computed their address from */
+	struct dump *dump;
+	struct bytes image;		/* of the module with the instruction, borrowed from the dump */
+	bool borrows;			/* all but the lanes belongs to another culprit; */
+	bool names;			/* but not the kernel's names */
 };
 
 /* Always returns an answer, perhaps "nothing was running". Free it before the dump. */

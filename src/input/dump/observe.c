@@ -156,6 +156,16 @@ static void observe_access(struct casefile *c, const struct culprit *k)
 		fact_set_text(c, FACT_fault_space, sass_space_name(k->space));
 }
 
+/* As many numbers as the grid or block has dimensions. */
+static const char *place_text(struct casefile *c, const uint32_t at[3], const uint32_t dim[3])
+{
+	if (dim[1] <= 1 && dim[2] <= 1)
+		return pool_printf(c->pool, "%u", at[0]);
+	if (dim[2] <= 1)
+		return pool_printf(c->pool, "(%u, %u)", at[0], at[1]);
+	return pool_printf(c->pool, "(%u, %u, %u)", at[0], at[1], at[2]);
+}
+
 void dump_observe_thread(struct casefile *c, const struct culprit *k, size_t lane, size_t threads)
 {
 	const char *before = case_observer(c, DUMP_OBSERVER);
@@ -163,9 +173,14 @@ void dump_observe_thread(struct casefile *c, const struct culprit *k, size_t lan
 	fact_set_number(c, FACT_fault_threads, (double)threads);
 	fact_set_flag(c, FACT_fault_address_recomputed, k->address_recomputed);
 	fact_set_flag(c, FACT_fault_address_unchecked, k->address_unchecked);
+	fact_set_flag(c, FACT_fault_address_computed, k->address_computed);
+	fact_set_flag(c, FACT_fault_address_perhaps, k->address_perhaps);
 	if (lane < k->n_kept) {
 		fact_set_triple(c, FACT_fault_block, k->lanes[lane].block);
 		fact_set_triple(c, FACT_fault_thread, k->lanes[lane].thread);
+		fact_set_text(c, FACT_fault_who,
+			      pool_printf(c->pool, "thread %s of block %s", place_text(c, k->lanes[lane].thread, k->block),
+					  place_text(c, k->lanes[lane].block, k->grid)));
 	}
 	if (lane < k->n_kept && k->lanes[lane].address_known && !k->address_doubtful) {
 		c->fault_address = k->lanes[lane].address;

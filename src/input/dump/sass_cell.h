@@ -46,7 +46,8 @@ struct cell_run {
 	struct sass_compare compares[CELL_COMPARES];
 	uint32_t numbers[CELL_COMPARES]; /* of these comparisons */
 	uint32_t n_compares;
-	bool missing;
+	bool missing;	/* memory was read that is not known, */
+	bool loaded;	/* and that is */
 };
 
 struct cell cell_number(uint32_t v);

@@ -984,7 +984,7 @@ static struct cell load_word(struct cell_run *run, struct cell_state *s, enum sa
 	if (space != SASS_GLOBAL)
 		return cell_unknown();
 	if (run->t->memory && run->t->memory(run->t->arg, at, bytes, n)) {
-		c.known = true;
+		run->loaded = c.known = true;
 		c.v = bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 	} else {
 		run->missing = true;

@@ -25,10 +25,13 @@ struct ways {
 	uint64_t pc; /* where to */
 	bool access;
 	bool arrived, differ;
+	bool forked; /* a condition was not known */
 	unsigned steps; /* left */
 	struct sass_found *found;
 	const uint8_t *code;	/* of the kernel itself, which most of it runs in */
 	uint64_t code_at, code_len;
+	sass_access_fn *visit;	/* NULL: to an instruction; else to the end, this is told of accesses */
+	void *arg;
 };
 
 /* Looking an address up in a module takes long: some have thousands of functions. */
@@ -184,6 +187,22 @@ static bool push(struct ways *ways, const struct cell_state *s)
 	return true;
 }
 
+/* Tells of an access whose guard holds, or may hold. */
+static void visit(const struct ways *ways, const struct cell_state *s, const uint8_t *code, bool sure)
+{
+	struct sass_access a = {.pc = s->pc};
+	struct cell at;
+
+	if (!sass_decode(code, ways->run.t->arch, &a.insn) ||
+	    (a.insn.space != SASS_GLOBAL && a.insn.space != SASS_GENERIC))
+		return;
+	at = cell_address(s, &a.insn, &a.address);
+	a.known = at.known;
+	a.base = at.known ? cell_base_value(&ways->run, at.base) : 0;
+	a.sure = sure && !ways->forked && !ways->run.loaded;
+	ways->visit(ways->arg, &a);
+}
+
 static enum next step(struct ways *ways, struct cell_state *s)
 {
 	const uint8_t *code = fetch(ways, s->pc);
@@ -200,6 +219,7 @@ static enum next step(struct ways *ways, struct cell_state *s)
 	if (group >= 0x140 && group <= 0x15f) {
 		next = run_control(ways, s, code, &w);
 		if (next == BOTH) {
+			ways->forked = true;
 			other = *s;
 			next = taken(ways, &other, code, &w);
 			if (next == LOST || (next == JUMPED && !push(ways, &other)))
@@ -208,6 +228,8 @@ static enum next step(struct ways *ways, struct cell_state *s)
 		}
 	} else {
 		guard = guard_of(s, &w);
+		if (ways->visit && (!guard.known || guard.v))
+			visit(ways, s, code, guard.known);
 		if (!guard.known ? !cell_perhaps(&ways->run, s, code, guard)
 				 : guard.v && !cell_execute(&ways->run, s, code))
 			return LOST;
@@ -268,7 +290,7 @@ static enum sass_end follow(struct ways *ways, struct cell_state *s)
 
 	while (ways->steps > 0) {
 		ways->steps--;
-		if (s->pc == ways->pc && executes(ways, s)) {
+		if (!ways->visit && s->pc == ways->pc && executes(ways, s)) {
 			arrive(ways, s);
 			return SASS_END_THERE;
 		}
@@ -320,24 +342,16 @@ static enum sass_end follow_all(struct ways *ways)
 	return ways->differ ? SASS_END_MISSING : ways->arrived ? SASS_END_THERE : SASS_END_LEFT;
 }
 
-enum sass_end sass_run(const struct sass_thread *t, uint64_t pc, bool access, unsigned steps, struct sass_found *f)
+static bool can_run(unsigned arch)
 {
-	struct ways *ways = xcalloc(1, sizeof(*ways));
-	struct cell_state *s = xcalloc(1, sizeof(*s));
-	struct image_function kernel;
-	enum sass_end end;
+	return arch >= SASS_ARCH_MIN && arch <= RUN_ARCH_MAX;
+}
 
-	*f = (struct sass_found){.steps = 0};
-	if (t->arch < SASS_ARCH_MIN || t->arch > RUN_ARCH_MAX) {
-		free(ways);
-		free(s);
-		return SASS_END_LOST;
-	}
+static void open_code(struct ways *ways, const struct sass_thread *t)
+{
+	struct image_function kernel;
+
 	ways->run.t = t;
-	ways->pc = pc;
-	ways->access = access;
-	ways->steps = steps;
-	ways->found = f;
 	if (image_entry(t->image, t->entry, &kernel) &&
 	    (ways->code = image_code(t->image, kernel.start, kernel.size)) != NULL) {
 		ways->code_at = kernel.start;
@@ -345,12 +359,85 @@ enum sass_end sass_run(const struct sass_thread *t, uint64_t pc, bool access, un
 	}
 	image_section(t->image, ".nv.constant3", &ways->run.bank3);
 	image_section(t->image, ".nv.constant4", &ways->run.bank4);
+}
+
+static enum sass_end run_thread(struct ways *ways, unsigned steps, struct sass_found *f)
+{
+	struct cell_state *s = xcalloc(1, sizeof(*s));
+	enum sass_end end;
+
+	*f = (struct sass_found){.steps = 0};
+	ways->found = f;
+	ways->steps = steps;
+	ways->n_open = ways->n_all = 0;
+	ways->forked = false;
 	start(ways, s);
 	push(ways, s);
 	free(s);
 	end = follow_all(ways);
 	f->missing = ways->run.missing;
 	f->steps = steps - ways->steps;
+	return end;
+}
+
+enum sass_end sass_run(const struct sass_thread *t, uint64_t pc, bool access, unsigned steps, struct sass_found *f)
+{
+	struct ways *ways;
+	enum sass_end end;
+
+	*f = (struct sass_found){.steps = 0};
+	if (!can_run(t->arch))
+		return SASS_END_LOST;
+	ways = xcalloc(1, sizeof(*ways));
+	ways->pc = pc;
+	ways->access = access;
+	open_code(ways, t);
+	end = run_thread(ways, steps, f);
 	free(ways);
+	return end;
+}
+
+/* --- whole threads --------------------------------------------------------------------------------- */
+
+struct sass_runner {
+	struct sass_thread t;
+	struct ways ways;
+};
+
+struct sass_runner *sass_runner_open(const struct sass_thread *t)
+{
+	struct sass_runner *r;
+
+	if (!can_run(t->arch))
+		return NULL;
+	r = xcalloc(1, sizeof(*r));
+	r->t = *t;
+	open_code(&r->ways, &r->t);
+	return r;
+}
+
+void sass_runner_close(struct sass_runner *r)
+{
+	free(r);
+}
+
+enum sass_end sass_runner_trace(struct sass_runner *r, const uint32_t block[3], const uint32_t thread[3],
+				unsigned steps, sass_access_fn *fn, void *arg, unsigned *used)
+{
+	struct cell_run *run = &r->ways.run;
+	const uint32_t *dim = r->t.block_dim;
+	struct sass_found f;
+	enum sass_end end;
+
+	memcpy(r->t.block, block, sizeof(r->t.block));
+	memcpy(r->t.thread, thread, sizeof(r->t.thread));
+	r->t.id = (thread[0] + dim[0] * (thread[1] + dim[1] * thread[2])) % 32;
+	memset(run->numbers, 0, sizeof(run->numbers));
+	run->n_compares = 0;
+	run->missing = run->loaded = false;
+	r->ways.visit = fn;
+	r->ways.arg = arg;
+	end = run_thread(&r->ways, steps, &f);
+	*used = f.steps;
 	return end;
 }

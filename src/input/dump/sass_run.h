@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "input/dump/sass.h"
 
 #define SASS_SEVERAL 255 /* bytes that are not one value, or not known */
 
@@ -72,5 +73,28 @@ struct sass_found {
 /* Runs the thread until it is about to execute the instruction at `pc`. With `access`, what that instruction's address
  * was computed from is found, else what the last condition before it was. `steps` bounds the work. */
 enum sass_end sass_run(const struct sass_thread *t, uint64_t pc, bool access, unsigned steps, struct sass_found *f);
+
+/* An access to global or generic memory that a thread makes, or may make. */
+struct sass_access {
+	uint64_t pc;
+	struct sass insn;
+	bool known; /* the address is */
+	uint64_t address;
+	uint64_t base; /* the pointer among the parameters that it was computed from, 0 = not known */
+	bool sure;     /* the thread makes it, and nothing behind it was read from memory, which may have changed since */
+};
+
+typedef void sass_access_fn(void *arg, const struct sass_access *a);
+
+/* Runs threads of one kernel from its entry to their end, one after the other: what do they access? */
+struct sass_runner;
+
+/* `t` has everything but the thread, and must stay. NULL when code of this architecture is not known. */
+struct sass_runner *sass_runner_open(const struct sass_thread *t);
+void sass_runner_close(struct sass_runner *r);
+
+/* SASS_END_LEFT when the thread was followed to its end on all ways; else there may be more accesses. */
+enum sass_end sass_runner_trace(struct sass_runner *r, const uint32_t block[3], const uint32_t thread[3],
+				unsigned steps, sass_access_fn *fn, void *arg, unsigned *used);
 
 #endif

@@ -207,6 +207,15 @@ const struct piece *pieces_at(const struct pieces *p, uint64_t address)
 	return n && piece_holds(&p->list[n - 1], address) ? &p->list[n - 1] : NULL;
 }
 
+const struct piece *pieces_touching(const struct pieces *p, uint64_t from, uint64_t to)
+{
+	size_t n = last_up_to(p, to - 1);
+
+	const struct piece *last = n ? &p->list[n - 1] : NULL;
+
+	return last && last->size && (last->addr >= from || from - last->addr < last->size) ? last : NULL;
+}
+
 const struct piece *pieces_nearest(const struct pieces *p, uint64_t address)
 {
 	size_t n = last_up_to(p, address);

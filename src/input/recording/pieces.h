@@ -52,6 +52,8 @@ void pieces_free(struct pieces *p);
 
 /* NULL when no piece contains it. */
 const struct piece *pieces_at(const struct pieces *p, uint64_t address);
+/* The last piece that has a byte of these addresses. */
+const struct piece *pieces_touching(const struct pieces *p, uint64_t from, uint64_t to);
 const struct piece *pieces_nearest(const struct pieces *p, uint64_t address);
 
 static inline bool piece_holds(const struct piece *p, uint64_t address)
