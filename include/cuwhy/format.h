@@ -730,10 +730,11 @@ enum cw_source {
  *   SLACK          where behind its end, and how many bytes, were written; the stack of the free; ticks of the
  *                  allocation; is it PyTorch's; the first 8 bytes there
  *   UNINITIALIZED  which bytes of it nobody wrote: from, how many; the stack of the copy to the host; ticks; is it
- *                  PyTorch's; 0; how many other allocations have such bytes */
+ *                  PyTorch's; 0; how many other allocations have such bytes; did a launch or a copy have a pointer to it,
+ *                  or is that only possible (a table of pointers, a launch that could not be looked at) */
 #define CW_GUARD_SLACK		"slack"
 #define CW_GUARD_UNINITIALIZED	"uninitialized"
-#define CW_GUARD_ARGS(X) X(addr) X(size) X(from) X(bytes) X(noticed) X(ticks) X(torch) X(value) X(others)
+#define CW_GUARD_ARGS(X) X(addr) X(size) X(from) X(bytes) X(noticed) X(ticks) X(torch) X(value) X(others) X(given)
 enum cw_guard_arg {
 #define X(name) CW_GUARD_ARG_##name,
 	CW_GUARD_ARGS(X)
