@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	9	/* raised when something was added */
+#define CW_MINOR	10	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -63,7 +63,8 @@
 	X(25, EVENT_LOG,  "the newest allocator events: struct cw_event_log") \
 	X(26, EVENT_SLOTS, "the events themselves, chunk after chunk: struct cw_event_slot[]") \
 	X(27, COMMS,      "NCCL's communicators: struct cw_comms") \
-	X(28, GUARD,      "what `cuwhy run --guard` did: struct cw_guard")
+	X(28, GUARD,      "what `cuwhy run --guard` did: struct cw_guard") \
+	X(29, TENSORS,    "tensors in the frames of the exception that ended the program: struct cw_tensor[]")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -460,6 +461,19 @@ struct cw_failure_turns {		/* entry i is for failure i of FAILURES */
 	struct cw_loop_turn at[CW_LOOP_TURNS];	/* innermost loop first */
 };
 
+/* A variable of a frame that is a tensor, or an element of one that is a list, a tuple or a dict. */
+#define CW_TENSORS	64
+#define CW_TENSOR_DIMS	8
+struct cw_tensor {
+	uint64_t seq;			/* counts from 1; 0 = empty or being written */
+	struct cw_frame frame;
+	uint32_t number;		/* of the frame: those of one frame have the same, 0 = the innermost that has any */
+	uint32_t name, dtype, device;	/* off of a cw_string each */
+	uint32_t n_dims;		/* may exceed CW_TENSOR_DIMS: the rest is not kept */
+	uint32_t reserved;
+	int64_t dim[CW_TENSOR_DIMS];
+};
+
 /* An allocation site: a line, a kind, a device. Kept for the whole run, so that totals outlive the blocks. */
 #define CW_SITE_BACKWARD	1u	/* allocated while an autograd node ran */
 #define CW_SITE_GRADIENT	2u	/* by the node that accumulates gradients */
@@ -730,10 +744,11 @@ enum cw_source {
  *   SLACK          where behind its end, and how many bytes, were written; the stack of the free; ticks of the
  *                  allocation; is it PyTorch's; the first 8 bytes there
  *   UNINITIALIZED  which bytes of it nobody wrote: from, how many; the stack of the copy to the host; ticks; is it
- *                  PyTorch's; 0; how many other allocations have such bytes */
+ *                  PyTorch's; 0; how many other allocations have such bytes; did a launch or a copy have a pointer to it,
+ *                  or is that only possible (a table of pointers, a launch that could not be looked at) */
 #define CW_GUARD_SLACK		"slack"
 #define CW_GUARD_UNINITIALIZED	"uninitialized"
-#define CW_GUARD_ARGS(X) X(addr) X(size) X(from) X(bytes) X(noticed) X(ticks) X(torch) X(value) X(others)
+#define CW_GUARD_ARGS(X) X(addr) X(size) X(from) X(bytes) X(noticed) X(ticks) X(torch) X(value) X(others) X(given)
 enum cw_guard_arg {
 #define X(name) CW_GUARD_ARG_##name,
 	CW_GUARD_ARGS(X)
@@ -844,6 +859,7 @@ _Static_assert(sizeof(struct cw_allocation) == 48, "part of the file format");
 _Static_assert(sizeof(struct cw_loop) == 32, "part of the file format");
 _Static_assert(sizeof(struct cw_turn) == 32, "part of the file format");
 _Static_assert(sizeof(struct cw_turned) == 32, "part of the file format");
+_Static_assert(sizeof(struct cw_tensor) == 112, "part of the file format");
 _Static_assert(sizeof(struct cw_failure_turns) == 160, "part of the file format");
 _Static_assert(sizeof(struct cw_site) == 88, "part of the file format");
 _Static_assert(sizeof(struct cw_timeline) == 64, "part of the file format");

@@ -71,6 +71,16 @@ struct suspect_line {
 	uint32_t launches;
 };
 
+/* A tensor that the failing function had: what is in it is not known. */
+#define TENSOR_DIMS 8
+struct tensor_seen {
+	const char *name;	/* as the code names it: x, batch["labels"], xs[0] */
+	const char *dtype, *device, *shape;
+	int64_t dim[TENSOR_DIMS];
+	size_t n_dims;
+	bool used;		/* the line at `where` has its name */
+};
+
 /* A thread that waited too long for the GPU. */
 struct waiting {
 	uint32_t tid;
@@ -132,6 +142,9 @@ struct casefile {
 	size_t n_standing, elsewhere, warps, blocks;
 	struct suspect_line *suspects;	/* newest first */
 	size_t n_suspects;
+	struct tensor_seen *tensors;	/* of the function at `where` */
+	size_t n_tensors;
+	bool tensors_late;	/* as they were when the failure was noticed */
 	struct waiting *waiting;	/* the longest wait first */
 	size_t n_waiting;
 	const struct ledger *ledger;	/* NULL = not known who held the memory */

@@ -459,6 +459,7 @@ static inline const struct cw_layout *function_layout(uint32_t number)
 
 /* Whose code is it? (rec_stock.c) Handles of modules and libraries; `image` NULL: loaded from a file. */
 void stock_forget(void);
+bool stock_library(const char *path);	/* is it one of NVIDIA's? */
 bool stock_loaded(uint64_t handle, const void *image, const void *caller);
 bool stock_code(uint64_t handle);
 bool stock_function(const struct cw_function *f);	/* has been launched */
@@ -519,6 +520,7 @@ void ranges_keep(void);			/* the process's own memory as it is now; once */
 void capture_begin(uint64_t stream, uint32_t stack);
 void capture_end(uint64_t stream, uint64_t graph);
 uint32_t capture_newest(void);		/* the number of the capture in progress, 0 = none */
+bool capture_made(uint64_t exec);	/* from a capture: all its launches were seen */
 void capture_instantiated(uint64_t graph, uint64_t exec);
 void capture_graph_gone(uint64_t graph);
 void capture_exec_gone(uint64_t exec);

@@ -160,6 +160,7 @@ static void note_exception(void *value, uint32_t number)
 		words_of(args, &f);
 	py.f.PyErr_Clear();
 	tb = py.f.PyException_GetTraceback(value);
+	tensors_note(tb);
 	f.stack = tb ? traceback_stack(tb) : 0;
 	fail_note(&f);
 }

@@ -136,6 +136,18 @@ void capture_instantiated(uint64_t graph, uint64_t exec)
 		atomic_store(&look_graphs, true);
 }
 
+bool capture_made(uint64_t exec)
+{
+	bool made = false;
+
+	if (!spin_try(&graph_lock))
+		return false;
+	for (int k = 0; k < MAX_CAPTURES && !made; k++)
+		made = g.exec[k].exec == exec;
+	spin_done(&graph_lock);
+	return made;
+}
+
 void capture_graph_gone(uint64_t graph)
 {
 	if (!spin_try(&graph_lock))

@@ -67,6 +67,7 @@ static struct {
 	} device[CW_MAX_DEVICES];
 	_Atomic uint32_t pending;	/* freed and still mapped */
 	_Atomic uint32_t asked;
+	_Atomic uint64_t unseen;	/* ticks */
 } g;
 
 static struct guarded *record(uint32_t i)
@@ -720,6 +721,15 @@ static bool library_shares(void)
 	return slash && (strncmp(slash, "/libnccl", 8) == 0 || strncmp(slash, "/libnvshmem", 11) == 0);
 }
 
+/* PyTorch's allocator cuts tensors that are not guarded out of its segments; NVIDIA's libraries have workspaces. */
+static bool library_own(void)
+{
+	uint32_t library = library_asking(rec_self);
+	const struct cw_string *path = at(library);
+
+	return library_is_torch(library) ? !guard_torch_through() : path && stock_library(path->text);
+}
+
 static bool is_wanted(const struct guard_request *q, const struct guard_device *d, uint32_t stack, uint32_t forward)
 {
 	enum cw_guard_skip why;
@@ -835,6 +845,7 @@ uint64_t guard_alloc(const struct guard_request *q)
 	r.device = (int16_t)device;
 	r.stack = stack;
 	r.forward = forward;
+	r.own = !q->torch && library_own();
 	record_fill(&r, q, room);
 	made = record_make(i, &r, q);
 	if (!made)
@@ -1003,7 +1014,12 @@ void guard_peer(void)
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-static bool points_to_freed(const uint8_t *bytes, uint32_t n)
+bool guard_pending(void)
+{
+	return atomic_load_explicit(&g.pending, memory_order_relaxed) != 0;
+}
+
+bool guard_points_to_freed(const void *bytes, size_t n)
 {
 	bool found = false;
 	uint64_t word;
@@ -1011,8 +1027,8 @@ static bool points_to_freed(const uint8_t *bytes, uint32_t n)
 
 	if (!guard_hold())
 		return false;
-	for (uint32_t at_byte = 0; at_byte + 8 <= n && !found; at_byte += 8) {
-		memcpy(&word, bytes + at_byte, 8);
+	for (size_t at_byte = 0; at_byte + 8 <= n && !found; at_byte += 8) {
+		memcpy(&word, (const char *)bytes + at_byte, 8);
 		i = record_at(word);
 		found = i && record(i)->state == GUARD_FREED;
 	}
@@ -1020,15 +1036,32 @@ static bool points_to_freed(const uint8_t *bytes, uint32_t n)
 	return found;
 }
 
-void guard_launch(const uint8_t *params, uint32_t n, bool known)
+/* A pointer to any of its pages counts: a view may begin before the bytes that a kernel uses. */
+bool guard_give(const void *words, size_t n, enum guard_given how)
 {
-	if (atomic_load_explicit(&g.pending, memory_order_relaxed) && (!known || points_to_freed(params, n)))
-		guard_flush(false);
+	uint64_t word;
+	uint32_t i;
+
+	if (!guard_hold()) {
+		guard_unseen();
+		return false;
+	}
+	for (size_t at_byte = 0; at_byte + 8 <= n; at_byte += 8) {
+		memcpy(&word, (const char *)words + at_byte, 8);
+		i = record_at(word);
+		if (i && record(i)->state == GUARD_LIVE && record(i)->given < how)
+			record(i)->given = (uint8_t)how;
+	}
+	spin_done(&guard_lock);
+	return false;
 }
 
-/* What is in a graph was not looked at. */
-void guard_graph_launch(void)
+void guard_unseen(void)
 {
-	if (atomic_load_explicit(&g.pending, memory_order_relaxed))
-		guard_flush(false);
+	atomic_store_explicit(&g.unseen, rec_ticks(), memory_order_relaxed);
+}
+
+uint64_t guard_unseen_last(void)
+{
+	return atomic_load_explicit(&g.unseen, memory_order_relaxed);
 }

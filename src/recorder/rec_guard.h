@@ -17,6 +17,7 @@
 #define GUARD_PATTERN_EVEN	0xfeu	/* bytes at even addresses; 0xfffe is NaN in every float type and no usual number */
 #define GUARD_PATTERN_ODD	0xffu
 
+enum guard_given { GIVEN_NOT, GIVEN_IN_TABLE, GIVEN };	/* IN_TABLE: its address was copied to the GPU, among other data */
 enum guard_state { GUARD_UNUSED, GUARD_MAKING, GUARD_LIVE, GUARD_KEPT, GUARD_FREED };	/* KEPT: freed, and a graph may use it */
 
 struct guarded {
@@ -35,6 +36,8 @@ struct guarded {
 	uint8_t n_streams;		/* above GUARD_STREAMS: any stream may use it */
 	bool torch;
 	bool filled;			/* all of it held the pattern at first */
+	bool own;			/* an allocator or a library has it for itself: what is in it is nobody's result */
+	uint8_t given;			/* enum guard_given: has a kernel or a copy had a pointer to it? */
 };
 
 /* What `cuwhy run` was asked for. */
@@ -75,14 +78,20 @@ void guard_peer(void);					/* the current device may use memory of another one *
 /* PyTorch's: bytes of tensors, of their pages, and how many. */
 void guard_totals(int device, uint64_t *allocated, uint64_t *reserved, uint64_t *count);
 
-/* A kernel is about to be launched with these parameters: pointers to freed memory must not find it mapped. */
-void guard_launch(const uint8_t *params, uint32_t n, bool known);	/* not known: they could not be read */
-void guard_graph_launch(void);
+/* A kernel is about to be launched: pointers to freed memory must not find it mapped. */
+bool guard_pending(void);		/* is anything freed and still mapped? */
+bool guard_points_to_freed(const void *bytes, size_t n);
+
+/* Where values may come from: memory whose address was among the parameters of a launch, or was read by a copy. */
+bool guard_give(const void *words, size_t n, enum guard_given how);	/* marks what they point to; false */
+void guard_unseen(void);		/* a launch of which the parameters are not known */
+uint64_t guard_unseen_last(void);	/* when: ticks; 0 = never */
 
 /* The pattern (rec_guard_check.c). */
 bool guard_check_start(int device);
 void guard_fill(struct guarded *g, uint64_t stream);
 void guard_check(const struct guarded *list, uint32_t n);	/* behind each; all work on them has ended */
+void guard_copy(enum api api, const uint64_t *arg, uint32_t n);		/* the program copied something */
 void guard_copied(uint64_t to, uint64_t from, uint64_t bytes, bool done);	/* the program copied to the host */
 void guard_waited(void);		/* and has waited for it */
 void guard_at_exit(void);
@@ -90,6 +99,7 @@ uint32_t guard_list(struct guarded *out, uint32_t max, uint32_t *cursor, bool (*
 
 /* PyTorch's allocator (rec_guard_torch.c). */
 void guard_torch_start(void);
+bool guard_torch_through(void);		/* it has no cache: what it asks the driver for is a tensor */
 
 /* Says why the program cannot be guarded, and ends it before work is lost. Guarded memory cannot be shared with another process. */
 void guard_refuse_sharing(void) __attribute__((noreturn));

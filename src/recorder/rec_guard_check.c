@@ -18,6 +18,8 @@
 #define SEARCHES	16u
 #define LOOK_MOST	((size_t)1 << 20)	/* of what was copied to the host */
 #define COPIES		16u
+#define TABLE_MOST	((uint64_t)64 << 10)	/* of what was copied to the GPU */
+#define COPY_WORDS	16u	/* CUDA_MEMCPY2D; of CUDA_MEMCPY3D the part with the source */
 
 static struct check_device {
 	uint64_t stream;		/* our own: it waits for nobody, and nobody waits for it */
@@ -64,10 +66,11 @@ void guard_fill(struct guarded *g, uint64_t stream)
 	CUresult (*fill)(uint64_t, uint16_t, size_t, uint64_t) = door(ENTRY_cuMemsetD16Async);
 	CUresult (*sync)(uint64_t) = door(ENTRY_cuStreamSynchronize);
 	bool own = stream == GUARD_AT_ONCE;
-	uint64_t from = guard.values ? g->addr : (g->addr + g->size) & ~(uint64_t)1, to = g->addr + g->size + g->slack;
+	bool all = guard.values && !g->own;
+	uint64_t from = all ? g->addr : (g->addr + g->size) & ~(uint64_t)1, to = g->addr + g->size + g->slack;
 	int capturing = 0;
 
-	if ((!g->slack && !guard.values) || !fill || !sync)
+	if ((!g->slack && !all) || !fill || !sync)
 		return;
 	if (own)
 		stream = devices[g->device].stream;
@@ -80,7 +83,7 @@ void guard_fill(struct guarded *g, uint64_t stream)
 		return;
 	}
 	g->slack = to > g->addr + g->size ? (uint32_t)(to - g->addr - g->size) : 0;
-	g->filled = guard.values;
+	g->filled = all;
 }
 
 /* ---- what was found ---------------------------------------------------------------------------------------------- */
@@ -89,6 +92,7 @@ struct finding {
 	const char *what, *text;
 	uint64_t from, bytes;		/* behind the end, or of it */
 	uint64_t value, others;
+	bool given;			/* a kernel or a copy had a pointer to it */
 	uint32_t noticed;		/* where it was freed, or where the result was read */
 };
 
@@ -97,7 +101,7 @@ static void tell(const struct guarded *g, const struct finding *found)
 	struct cw_failure f;
 	bool entered = !rec_nesting;
 	const uint64_t arg[] = {g->addr, g->size, found->from, found->bytes, found->noticed, g->ticks, g->torch,
-				found->value, found->others};
+				found->value, found->others, found->given};
 
 	if (entered && !rec_enter())
 		return;
@@ -244,9 +248,11 @@ static bool unwritten_in(const struct guarded *g, uint64_t *from, uint64_t *to)
 	return in && g->size - start >= least;
 }
 
-static bool is_filled(const struct guarded *g)
+/* A result can only come from memory that a kernel or a copy was pointed to. What is in no parameter and in no table cannot be reached,
+ * unless there were launches that could not be looked at. */
+static bool can_be_source(const struct guarded *g)
 {
-	return g->filled;
+	return g->filled && (g->given != GIVEN_NOT || g->ticks <= guard_unseen_last());
 }
 
 static void search(uint32_t noticed)
@@ -261,15 +267,16 @@ static void search(uint32_t noticed)
 	if (!sync || sync() != 0)	/* what is about to be written would look unwritten */
 		return;
 	do {
-		n = guard_list(list, 16, &cursor, is_filled);
+		n = guard_list(list, 16, &cursor, can_be_source);
 		for (uint32_t i = 0; i < n && read < SEARCH_MOST; i++) {
 			read += list[i].size;
 			if ((list[i].torch && torch_block_workspace(list[i].addr)) || !unwritten_in(&list[i], &from, &to))
 				continue;
-			if (found.others++ == 0) {
+			if (found.others++ == 0 || (!found.given && list[i].given == GIVEN)) {
 				first = list[i];
 				found.from = from;
 				found.bytes = to - from;
+				found.given = list[i].given == GIVEN;
 			}
 		}
 	} while (n == 16 && read < SEARCH_MOST);
@@ -304,6 +311,34 @@ static void look(uint64_t host, uint64_t bytes, uint32_t stack)
 		values.spent_ns += rec_mono_ns() - began;
 	}
 	atomic_store(&values.searching, false);
+}
+
+/* Tables of pointers come to the GPU as any other data. */
+static void look_for_pointers(uint64_t host, uint64_t bytes)
+{
+	uint8_t part[4096];
+
+	for (uint64_t i = 0; i < bytes && i < TABLE_MOST; i += sizeof(part)) {
+		size_t n = bytes - i < sizeof(part) ? (size_t)(bytes - i) : sizeof(part);
+
+		if (!rec_read_memory(part, (const void *)(uintptr_t)(host + i), n))
+			return;
+		guard_give(part, n, GIVEN_IN_TABLE);
+	}
+}
+
+/* One with at most two arguments has a structure that describes it, and perhaps a stream. */
+void guard_copy(enum api api, const uint64_t *arg, uint32_t n)
+{
+	uint64_t described[COPY_WORDS];
+
+	if (n > 2)
+		guard_give(arg + 1, 2 * sizeof(*arg), GIVEN);
+	else if (rec_read_memory(described, (const void *)(uintptr_t)arg[0], sizeof(described)))
+		guard_give(described, sizeof(described), GIVEN);
+	if (api == API_cuMemcpyHtoD_v2 || api == API_cuMemcpyHtoDAsync_v2 || api == API_cuMemcpy ||
+	    api == API_cuMemcpyAsync)
+		look_for_pointers(arg[1], arg[2]);
 }
 
 void guard_copied(uint64_t to, uint64_t from, uint64_t bytes, bool done)

@@ -510,6 +510,11 @@ static void install(void **object, const uint32_t *at_slot)
 	__atomic_store_n(object, (void *)(torch.table + 2), __ATOMIC_RELEASE);
 }
 
+bool guard_torch_through(void)
+{
+	return torch.through;
+}
+
 /* When PyTorch is found, which may be long before it has a tensor. */
 void guard_torch_start(void)
 {

@@ -24,6 +24,22 @@ static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
 	}
 }
 
+struct buffer { const void *bytes; size_t size; };
+
+/* {1, buffer, 2, &size, 0}: CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END */
+static struct buffer extra_buffer(void **extra)
+{
+	struct buffer b = {NULL, 0};
+
+	for (int i = 0; i < 6 && extra[i]; i += 2) {
+		if (extra[i] == (void *)1)
+			b.bytes = extra[i + 1];
+		else if (extra[i] == (void *)2)
+			b.size = *(const size_t *)extra[i + 1];
+	}
+	return b;
+}
+
 /* Copies the kernel's parameters to the offsets at which the device sees them. kernelParams has no length: only
  * with the layout from the driver is it safe to read. */
 static __attribute__((noinline)) HOT uint16_t copy_params(uint8_t *to, uint32_t function, void **params, void **extra)
@@ -43,19 +59,11 @@ static __attribute__((noinline)) HOT uint16_t copy_params(uint8_t *to, uint32_t 
 			end = off + size;
 		}
 	} else if (extra) {
-		/* {1, buffer, 2, &size, 0}: CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END */
-		const void *buffer = NULL;
-		size_t size = 0;
+		struct buffer b = extra_buffer(extra);
 
-		for (int i = 0; i < 6 && extra[i]; i += 2) {
-			if (extra[i] == (void *)1)
-				buffer = extra[i + 1];
-			else if (extra[i] == (void *)2)
-				size = *(const size_t *)extra[i + 1];
-		}
-		if (buffer && size) {
-			end = size < CW_PARAM_BYTES ? (uint32_t)size : CW_PARAM_BYTES;
-			memcpy(to, buffer, end);
+		if (b.bytes && b.size) {
+			end = b.size < CW_PARAM_BYTES ? (uint32_t)b.size : CW_PARAM_BYTES;
+			memcpy(to, b.bytes, end);
 		}
 	}
 	return (uint16_t)end;
@@ -110,6 +118,34 @@ static inline void launched_unsettled(uint32_t function, int device, CUresult re
 /* Word by word: with memcpy or a loop, the compiler would first put the note into memory. */
 #define COPY3(to, from) ((to)[0] = (from)[0], (to)[1] = (from)[1], (to)[2] = (from)[2])
 
+enum look { LOOK_NO, LOOK_YES, LOOK_UNKNOWN };
+
+/* Guard mode looks at all parameters, however large they are: kernels over lists of tensors get their addresses in one of 4 KB. */
+static enum look params_look(uint32_t function, void **params, void **extra, bool (*look)(const void *bytes, size_t n))
+{
+	const struct cw_layout *layout = params ? function_layout(function) : NULL;
+	struct buffer b = {NULL, 0};
+
+	if (params && !layout)
+		return LOOK_UNKNOWN;
+	for (uint32_t i = 0; layout && i < layout->n; i++)
+		if (layout->param[i].size >= 8 && look(params[i], layout->param[i].size))
+			return LOOK_YES;
+	if (!params && extra)
+		b = extra_buffer(extra);
+	return b.bytes && look(b.bytes, b.size) ? LOOK_YES : LOOK_NO;
+}
+
+static bool points_to_freed(const void *bytes, size_t n) { return guard_points_to_freed(bytes, n); }
+static bool is_given(const void *bytes, size_t n) { return guard_give(bytes, n, GIVEN); }
+
+/* After the launch, when the layout is known. */
+static __attribute__((noinline)) void guard_launched(uint32_t function, void **params, void **extra)
+{
+	if (guard.values && params_look(function, params, extra, is_given) == LOOK_UNKNOWN)
+		guard_unseen();
+}
+
 static inline __attribute__((always_inline)) void put_launch(const struct launch_note *l)
 {
 	struct rec_thread *t = rec_self;
@@ -143,6 +179,8 @@ static inline __attribute__((always_inline)) void put_launch(const struct launch
 	if (unlikely(!function_settled(function)))
 		launched_unsettled(function, t->device, l->result);
 	s->n_param = copy_params(s->params, function, l->params, l->extra);
+	if (guard_on())
+		guard_launched(function, l->params, l->extra);
 	if (unlikely(atomic_load_explicit(&rec.captures, memory_order_relaxed)))
 		capture_keep(s, l->stream);
 	shared_set(&s->seq, seq);
@@ -168,20 +206,23 @@ static inline __attribute__((always_inline)) void expect_launch(uint64_t functio
 /* Guard mode: before the launch. A kernel's first launch comes before its layout is known. */
 static __attribute__((noinline)) void guard_params(uint64_t function, void **params, void **extra)
 {
-	uint8_t copy[CW_PARAM_BYTES] = {0};
-	uint32_t number = function_number(function);
 	int saved = *rec_self->error;
 
+	if (!guard_pending())
+		return;
 	rec_nesting = 2;
-	guard_launch(copy, copy_params(copy, number, params, extra), !params || function_layout(number));
+	if (params_look(function_number(function), params, extra, points_to_freed) != LOOK_NO)
+		guard_flush(false);
 	rec_nesting = 1;
 	*rec_self->error = saved;
 }
 
 static __attribute__((noinline)) void guard_graph(void)
 {
+	if (!guard_pending())
+		return;
 	rec_nesting = 2;
-	guard_graph_launch();
+	guard_flush(false);	/* what is in a graph was not looked at */
 	rec_nesting = 1;
 }
 
@@ -220,6 +261,8 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result)
 	s->n_param = sizeof(exec);
 	memcpy(s->params, &exec, sizeof(exec));
 	shared_set(&s->seq, seq);
+	if (guard_on() && guard.values && !capture_made(exec))
+		guard_unseen();
 	if (atomic_load_explicit(&look_graphs, memory_order_relaxed))
 		look_later(t->device);
 }

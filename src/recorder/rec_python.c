@@ -369,6 +369,10 @@ static bool find_functions(const struct elf_object *o)
 	py.f.code_type = elf_symbol(o, "PyCode_Type");
 	py.f.unicode_type = elf_symbol(o, "PyUnicode_Type");
 	py.f.long_type = elf_symbol(o, "PyLong_Type");
+	py.f.dict_type = elf_symbol(o, "PyDict_Type");
+	py.f.list_type = elf_symbol(o, "PyList_Type");
+	py.f.tuple_type = elf_symbol(o, "PyTuple_Type");
+	py.f.proxy_type = elf_symbol(o, "PyFrameLocalsProxy_Type");
 	return py.f.PyGILState_GetThisThreadState && py.f.current_state && py.f.is_finalizing &&
 	       py.f.code_type && py.f.unicode_type && py.f.PyEval_GetFrame && py.f.PyFrame_GetBack &&
 	       py.f.PyFrame_GetCode && py.f.PyFrame_GetLineNumber && py.f.PyUnicode_AsUTF8;

@@ -33,6 +33,11 @@
 	X(void *, PyObject_GetAttrString, (void *, const char *))         \
 	X(long, PyLong_AsLong, (void *))                                  \
 	X(void, PyErr_Clear, (void))                                      \
+	X(void *, PyDict_New, (void))                                     \
+	X(int, PyDict_Update, (void *, void *))                           \
+	X(int, PyDict_Next, (void *, long *, void **, void **))           \
+	X(void *, PyObject_Str, (void *))                                 \
+	X(void *, PyType_GetSlot, (void *, int))                          \
 	X(int, PyCode_AddWatcher, (int (*)(int, void *)))                 \
 	X(void *, PyInterpreterState_Get, (void))                         \
 	X(void *, PyInterpreterState_Main, (void))
@@ -45,6 +50,8 @@ struct py_functions {
 	int (*is_finalizing)(void);	/* Py_IsFinalizing or _Py_IsFinalizing */
 	int (*is_main_thread)(void);	/* _PyOS_IsMainThread, or NULL; GIL held */
 	const void *code_type, *unicode_type, *long_type;
+	const void *dict_type, *list_type, *tuple_type;
+	const void *proxy_type;		/* of a function's variables, since 3.13 */
 };
 
 struct py {
@@ -133,6 +140,9 @@ enum branch loops_branch(const char *code, uint32_t unit);
 enum branch branch_here(void);		/* of the innermost frame (rec_python.c) */
 uint32_t loops_locals(void);			/* offset of the first variable in a frame */
 const void *const *loops_stack(const char *frame, uint32_t number);
+
+/* The traceback of an exception that ends the program; GIL held (rec_python_tensors.c). */
+void tensors_note(void *tb);
 
 /* ---- walks ------------------------------------------------------------------------------------------------- */
 

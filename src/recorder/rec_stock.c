@@ -47,6 +47,18 @@ static const struct stock_library *library_of(const struct elf_object *o)
 	return NULL;
 }
 
+/* One of NVIDIA's own, by its path. */
+bool stock_library(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(stock_libraries) / sizeof(stock_libraries[0]); i++)
+		if (stock_libraries[i].generates &&
+		    strncmp(base, stock_libraries[i].name, strlen(stock_libraries[i].name)) == 0)
+			return true;
+	return false;
+}
+
 static bool lies_in_stock(const void *image, bool *in_a_file)
 {
 	uintptr_t address = (uintptr_t)image;

@@ -262,15 +262,23 @@ static void after_SYNC(struct call *c)
 /* Copies to the host wait for the work before them, and so do all copies without a stream. */
 static void after_COPYWAIT(struct call *c)
 {
+	bool values = guard_on() && guard.values && !c->r;
+
+	if (values)
+		guard_copy(c->api, c->a, c->count);
 	after_SYNC(c);
-	if (guard_on() && guard.values && !c->r)
+	if (values && !c->r)
 		guard_copied(c->a[0], c->a[1], c->a[2], true);
 }
 
 /* Of the copies and fills, those from one address to another have these three arguments; guard mode knows its own. */
 static void after_COPY(struct call *c)
 {
-	if (guard_on() && guard.values && !c->r && c->count >= 3)
+	bool values = guard_on() && guard.values && !c->r;
+
+	if (values)
+		guard_copy(c->api, c->a, c->count);
+	if (values && c->count >= 3)
 		guard_copied(c->a[0], c->a[1], c->a[2], false);
 	note(c, 0);
 }
@@ -591,6 +599,7 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 \
 	if (!rec_enter()) \
 		return FREES_##class && guard_on() && guard_free(a[0], GUARD_AT_ONCE) ? 0 : real(A##n); \
+	rec_self->caller = __builtin_return_address(0); \
 	c.r = before_##class(&c); \
 	if (WAITS_##class) \
 		wait_begin(number); \
@@ -599,7 +608,6 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 	if (WAITS_##class) \
 		wait_end(c.r); \
 	rec_nesting = 2; \
-	rec_self->caller = __builtin_return_address(0); \
 	saved = *rec_self->error; \
 	if (unlikely(c.r)) \
 		c.r = dump_check(c.r); \

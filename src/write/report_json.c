@@ -202,6 +202,23 @@ static json_t *suspects_json(const struct casefile *c)
 	return list;
 }
 
+static json_t *tensors_json(const struct casefile *c)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->n_tensors; i++) {
+		const struct tensor_seen *x = &c->tensors[i];
+		json_t *shape = json_array();
+
+		for (size_t k = 0; k < x->n_dims; k++)
+			json_array_append_new(shape, json_integer(x->dim[k]));
+		json_array_append_new(list, JSON_OF(J_TEXT("name", x->name), J_TEXT("dtype", x->dtype),
+						    J_VALUE("shape", shape), J_TEXT("device", x->device),
+						    J_BOOL("in_line", x->used)));
+	}
+	return list;
+}
+
 /* --- what was judged ----------------------------------------------------------------------------- */
 
 static json_t *candidates_json(const struct verdict *v)
@@ -301,6 +318,8 @@ static json_t *whole_json(const struct verdict *v)
 		       J_IF(fact_known(c, FACT_turn_number), J_VALUE("turn", facts_json(c, "turn"))),
 		       fact_row(c, FACT_torch_node),
 		       J_VALUE("suspects", suspects_json(c)),
+		       J_IF(c->n_tensors, J_VALUE("tensors", tensors_json(c))),
+		       J_IF(c->n_tensors, J_BOOL("tensors_late", c->tensors_late)),
 		       J_VALUE("waiting", waiting_json(c)),
 		       J_IF(c->live, J_VALUE("live", live_json(c->live))),
 		       J_VALUE("candidates", candidates_json(v)),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "write/report_ledger.h"
 #include "write/report_wrap.h"
@@ -115,7 +116,41 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 			    v->c.line[LINE_capture].number);
 }
 
-static void text_place(struct wrap *w, const struct verdict *v)
+#define TENSORS_SHORT 4
+#define TENSORS_LONG 16
+
+/* Those that the line names; with -v all of the function. Where another line is blamed, they are not those of that line. */
+static void text_tensors(struct wrap *w, const struct casefile *c, bool verbose)
+{
+	const struct line *where = &c->line[LINE_where];
+	size_t most = verbose ? TENSORS_LONG : TENSORS_SHORT, n = 0, more = 0;
+	struct buf b;
+
+	buf_init(&b, 4096);
+	for (size_t i = 0; i < c->n_tensors && where->function && !c->line[LINE_asked].file; i++) {
+		const struct tensor_seen *x = &c->tensors[i];
+		bool elsewhere = strncmp(x->device, "cuda", 4) != 0;
+
+		if (!x->used && !verbose)
+			continue;
+		if (n++ < most)
+			buf_printf(&b, "%s%s %s %s%s%s", n > 1 ? ", " : "", x->name, x->dtype, x->shape,
+				   elsewhere ? " on " : "", elsewhere ? x->device : "");
+		else
+			more++;
+	}
+	if (more)
+		buf_printf(&b, " and %zu more", more);
+	if (n && c->tensors_late)
+		wrap_printf(w, "tensors in %s%s when it was noticed: %s",
+			    where->function[0] == '<' ? "the program" : where->function,
+			    where->function[0] == '<' ? "" : "()", b.data);
+	else if (n)
+		wrap_printf(w, "tensors here: %s", b.data);
+	buf_release(&b);
+}
+
+static void text_place(struct wrap *w, const struct verdict *v, bool verbose)
 {
 	const struct line *caller = &v->c.line[LINE_caller];
 
@@ -128,6 +163,7 @@ static void text_place(struct wrap *w, const struct verdict *v)
 		wrap_printf(w, "the line is not known: %s", v->c.no_lines);
 	else
 		wrap_text(w, "the line is not known");
+	text_tensors(w, &v->c, verbose);
 	if (caller->file && !line_same(caller, &v->c.line[LINE_backward]))
 		wrap_printf(w, "called at %s:%u%s%s", caller->shown, caller->number, caller->source ? "    " : "",
 			    caller->source ? caller->source : "");
@@ -607,7 +643,7 @@ void report_text(FILE *out, const struct verdict *v, const struct text_style *st
 		return;
 	}
 	text_headline(&a.w, v);
-	text_place(&a.w, v);
+	text_place(&a.w, v, a.verbose);
 	text_what(&a);
 	a.more_why = wrap_said(&a.w, "WHY", v->why, a.verbose ? SIZE_MAX : WHY_SHORT);
 	text_room(&a);

@@ -45,6 +45,13 @@ def main(result, case, verdict):
             result.bad("why: %s:%d is not named" % (file, number))
 
 
+def tensors(result, case, verdict):
+    """Those of the failing function, as the header lists them."""
+    found = ["%s %s %s %s" % (t["name"], t["dtype"], t["shape"], t["device"]) for t in verdict.get("tensors", ())]
+    if case.tensors is not None and found != case.tensors:
+        result.bad("tensors %s, expected %s" % (found, case.tensors))
+
+
 def reads(result, case, verdict):
     """The lines that read what a simulated GPU did not compute; a case without marks says nothing about them."""
     if "reads" not in case.marks:

@@ -327,6 +327,87 @@ print(cudrv.read_floats(a, 32)[3])
 """, "--guard=values")
 
 
+OWN_NAN = """
+n = cudrv.alloc(128)
+cudrv.launch(fill, (1,), (32,), p(n), f(float("nan")), i(32))
+print(cudrv.read_floats(n, 32)[3])
+"""
+
+
+def rule__memory_that_no_kernel_was_given_is_no_alarm(box):
+    """Whatever is in it, the NaN cannot come from there."""
+    quiet(box, """
+a, b = cudrv.alloc(4096), cudrv.alloc(2 << 20)
+cudrv.launch(fill, (4,), (256,), p(a), f(1), i(1024))
+side = cudrv.stream()
+cudrv.begin_capture(side)
+poke(a, 3, stream=side)
+graph = cudrv.run_graph(cudrv.end_capture(side), side)
+cudrv.synchronize()
+host = (ctypes.c_uint64 * 512)(*range(512))
+cudrv.call("cuMemcpyHtoD_v2", p(a), host, ctypes.c_size_t(4096))
+""" + OWN_NAN, "--guard=values")
+
+
+def rule__memory_that_was_given_in_any_way_is_named(box):
+    """In a structure beyond the parameters that are kept, in a captured graph, by a copy on the GPU, by one that a structure describes."""
+    ways = {
+        "structure": """
+class T(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_uint64 * 40)]
+t, table = T(), cudrv.kernel("table")
+t.value[39] = a
+cudrv.launch(table, (1,), (32,), p(b), t, i(32))
+""",
+        "graph": """
+side = cudrv.stream()
+cudrv.begin_capture(side)
+cudrv.launch(copy, (1,), (32,), p(b), p(a), i(32), stream=side)
+graph = cudrv.run_graph(cudrv.end_capture(side), side)
+cudrv.synchronize()
+""",
+        "copy": """
+cudrv.call("cuMemcpyDtoD_v2", p(b), p(a), ctypes.c_size_t(128))
+""",
+        "rows": """
+copy2 = (ctypes.c_uint64 * 16)(0, 0, 2, 0, a, 0, 128, 0, 0, 2, 0, b, 0, 128, 128, 1)
+cudrv.call("cuMemcpy2D_v2", copy2)
+""",
+    }
+    for name, text in ways.items():
+        _, verdict = found(box.fresh(), """
+a, b = cudrv.alloc(4096), cudrv.alloc(128)
+""" + text + "cudrv.launch(fill, (1,), (32,), p(b), f(1), i(32))" + OWN_NAN, "uninitialized-read", "--guard=values", certainty="likely")
+        says(verdict, "an allocation of 4,096 bytes")
+
+
+def rule__memory_that_may_have_been_given_is_possible(box):
+    """In a table of pointers; or by a launch whose parameters cannot be known."""
+    table = """
+a, b = cudrv.alloc(4096), cudrv.alloc(128)
+host = (ctypes.c_uint64 * 16)(*([7] * 15 + [a]))
+cudrv.call("cuMemcpyHtoD_v2", p(b), host, ctypes.c_size_t(128))
+"""
+    _, verdict = found(box, table + OWN_NAN, "uninitialized-read", "--guard=values", certainty="possible")
+    says(verdict, "its address was in data that was copied to the GPU")
+    same(verdict["candidates"][0]["rule"], "unwritten-and-unseen", "rule")
+
+
+def rule__memory_that_a_library_has_for_itself_is_no_alarm(box):
+    """Also when the library's kernels are given it: what is in a workspace is nobody's result."""
+    folder = os.path.join(box.scratch, "lib")
+    os.makedirs(folder)
+    made = box.builder.compile(os.path.join(HERE, "programs", "own_memory.c"), "own_memory.so", ["-shared", "-fPIC"])
+    os.link(made, os.path.join(folder, "libcutensor.so.2"))
+    run = box.under(box.script(START + """
+cutensor = ctypes.CDLL(os.path.join(os.environ["LIB"], "libcutensor.so.2"))
+cutensor.own_memory.restype = ctypes.c_uint64
+a = cudrv.alloc(128)
+cudrv.launch(copy, (1,), (32,), p(a), p(cutensor.own_memory(ctypes.c_size_t(4096))), i(32))
+""" + OWN_NAN), "--guard=values", LIB=folder)
+    same((run.status, box.verdict(run)["cause"]), (0, "none"), run.err[-2000:])
+
+
 def rule__without_values_nothing_is_filled(box):
     quiet(box, """
 a = cudrv.alloc(128)
@@ -441,6 +522,17 @@ for one in made:
 print(c10.native_calls())
 """, guard="--guard=sample=1/4")
     same((run.status, run.out), (0, "8\n"), run.err[-2000:])     # two trial blocks, and six of eight
+
+
+def rule__segments_of_the_allocator_are_no_alarm(box):
+    """Tensors that are left out lie in them: nobody knows which bytes somebody was to write."""
+    for guard in ("--guard=values", "--guard=values,sample=1/4"):
+        run = torch_run(box.fresh(), """
+made = [tensor(4000) for n in range(8)]
+for one in made:
+    cudrv.launch(fill, (4,), (256,), p(one[0]), f(1), i(1000))
+""" + OWN_NAN, guard=guard)
+        same((run.status, run.out, box.verdict(run)["cause"]), (0, "nan\n", "none"), run.err[-2000:])
 
 
 def rule__an_allocator_of_another_kind_is_refused(box):

@@ -486,6 +486,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 	place_skip_decorators(&s->where, trace_sources(t), c->pool);
 	facts_of_incident(c, i, t, s);
 	observe_scene(c, t, s);
+	observe_tensors(c, i, t, s);
 	if (!case_observed(c, GROUP_fault))
 		observe_refused_kernel(c, i);
 	observe_ledger(c, i, t);

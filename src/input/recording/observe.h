@@ -42,6 +42,9 @@ void observe_guard(struct casefile *c, const struct incident *i, struct trace *t
 struct cw_guard;
 const struct cw_guard *trace_guard(const struct trace *t);	/* NULL: the program was not guarded */
 
+/* The tensors of the function at `where`, if the exception that ended the program came through it. */
+void observe_tensors(struct casefile *c, const struct incident *i, const struct trace *t, const struct scene *s);
+
 void fill_hang(struct casefile *f, const struct incident *i, const struct trace *t);
 
 /* Without a dump: the suspects that are known to assert, when all of them check the same thing. The stack of

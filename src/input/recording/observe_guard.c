@@ -138,6 +138,8 @@ void observe_guard(struct casefile *c, const struct incident *i, struct trace *t
 	fact_set_number(c, FACT_guard_to, (double)(f->arg[CW_GUARD_ARG_from] + f->arg[CW_GUARD_ARG_bytes] - 1));
 	fact_set_number(c, FACT_guard_bytes, (double)f->arg[CW_GUARD_ARG_bytes]);
 	fact_set_number(c, FACT_guard_others, (double)f->arg[CW_GUARD_ARG_others]);
+	if (!strcmp(f->what, CW_GUARD_UNINITIALIZED))	/* older recordings do not say */
+		fact_set_flag(c, FACT_guard_given, f->n_args <= CW_GUARD_ARG_given || f->arg[CW_GUARD_ARG_given]);
 	fact_set_flag(c, FACT_guard_torch, f->arg[CW_GUARD_ARG_torch] != 0);
 	set_line(c, FACT_guard_made, t, f->stack ? f->stack : f->forward_stack);
 	set_line(c, FACT_guard_noticed, t, (uint32_t)f->arg[CW_GUARD_ARG_noticed]);
