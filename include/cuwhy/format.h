@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	9	/* raised when something was added */
+#define CW_MINOR	10	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -810,7 +810,10 @@ struct cw_failure {
 	char what[96];			/* function or exception type, as its source names it */
 	char file[160];			/* source file as PyTorch names it */
 	char library[160];		/* file that made the call, or that contains the code it loads; "" = not known */
-	uint32_t line;
+	union {
+		uint32_t line;		/* in `file` */
+		uint32_t found_beside;	/* DRIVER, lookups of code: kernels that the thread had found in one go by then, without launching any */
+	};
 	uint32_t python_chain;		/* PYTHON: 0 = the exception itself, 1.. = its causes and the exceptions it carries */
 	char text[1024];		/* the driver's log line, the check's or the exception's message */
 };
