@@ -22,6 +22,7 @@ enum api_does {
 	DOES_REQUEST	  = 1 << 14,	/* asks for memory: the second argument is its size */
 	DOES_REQUEST_AREA = 1 << 15,	/* likewise: the third argument times the fourth */
 	DOES_HOST	  = 1 << 16,	/* it is host memory */
+	DOES_LOOKUP	  = 1 << 17,	/* asks for code by name or handle: if there is none, nothing has been lost yet */
 };
 
 #endif

@@ -825,7 +825,10 @@ struct cw_failure {
 	char what[96];			/* function or exception type, as its source names it */
 	char file[160];			/* source file as PyTorch names it */
 	char library[160];		/* file that made the call, or that contains the code it loads; "" = not known */
-	uint32_t line;
+	union {
+		uint32_t line;		/* in `file` */
+		uint32_t found_beside;	/* DRIVER, lookups of code: kernels that the thread had found in one go by then, without launching any */
+	};
 	uint32_t python_chain;		/* PYTHON: 0 = the exception itself, 1.. = its causes and the exceptions it carries */
 	char text[1024];		/* the driver's log line, the check's or the exception's message */
 };

@@ -209,6 +209,7 @@ struct rec_thread {			/* what every call touches comes first */
 	struct cw_ring *turn_log;	/* NULL: none yet */
 	uint32_t turn_logged;		/* loops, as of its newest entry */
 	bool no_turn_log;
+	struct { uint64_t launches; uint32_t stack, n; } found;	/* kernels it looked up from one line, and launched none since */
 	const struct rec_thread *forward;	/* whose nodes those of forward_nodes are, as of: */
 	const struct cw_ring *forward_of;
 	struct py_turns turns;
@@ -534,6 +535,7 @@ void fail_driver(enum api api, CUresult result, const uint64_t *arg, uint32_t n_
 void fail_add_function(struct cw_failure *f, uint64_t handle);
 void fail_add_library(struct cw_failure *f, const void *address);
 void fail_add_memory(struct cw_failure *f, uint64_t request);
+void lookup_found(void);		/* a kernel, by the calling thread */
 void fail_note(struct cw_failure *f);
 bool code_is_sticky(uint32_t code);
 void rec_read_file(const char *path, char *to, size_t size);	/* NULs become spaces */

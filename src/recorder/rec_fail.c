@@ -219,6 +219,8 @@ void fail_note(struct cw_failure *f)
 	} else if (to) {
 		to->count++;
 		to->last_ticks = f->ticks;
+		if (f->source == CW_SRC_DRIVER && f->found_beside < to->found_beside)
+			to->found_beside = f->found_beside;
 	} else {
 		write_failure(place(fails.n), f, fails.n + 1);
 		rec.h->n_failures = ++fails.n;
@@ -226,6 +228,31 @@ void fail_note(struct cw_failure *f)
 	spin_done(&fail_lock);
 	if (f->code == CU_OUT_OF_MEMORY)
 		probe_wake();
+}
+
+/* ---- lookups of kernels ---------------------------------------------------------------------------------- */
+
+/* The runtime looks a kernel up when it is launched for the first time. Code that finds one after the other and launches
+ * none takes stock: one that is not there is an answer, not a failure. */
+static uint32_t found_in_one_go(struct rec_thread *t, uint32_t stack)
+{
+	uint64_t launches = t->launches ? t->launches->head : 0;
+
+	if (t->found.stack != stack || t->found.launches != launches) {
+		t->found.stack = stack;
+		t->found.launches = launches;
+		t->found.n = 0;
+	}
+	return t->found.n;
+}
+
+void lookup_found(void)
+{
+	struct rec_thread *t = rec_self;
+	uint32_t n = found_in_one_go(t, stack_here());
+
+	if (n < UINT32_MAX)
+		t->found.n = n + 1;
 }
 
 /* ---- ordinary calls -------------------------------------------------------------------------------------- */
@@ -267,6 +294,8 @@ void fail_driver(enum api api, CUresult result, const uint64_t *arg, uint32_t n_
 	/* Code built into a library is loaded from that library's own memory. */
 	if (what & DOES_IMAGE)
 		fail_add_library(&f, (const void *)arg[1]);
+	if (what & DOES_LOOKUP)
+		f.found_beside = found_in_one_go(rec_self, f.stack);
 	f.request_bytes = request_of(what, arg);
 	/* not during a capture: our query must not break it */
 	if (f.request_bytes && !code_is_sticky(result) && !f.capturing)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuwhy/utf8.h"
 #include "rec_python.h"
 
 #define COMPARE_FIRST	100
@@ -49,30 +50,6 @@ static inline uint64_t stack_key(uint64_t hash)
 
 /* ---- strings ---------------------------------------------------------------------------------------------- */
 
-static size_t put_utf8(char *to, uint32_t c)
-{
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | ((c >> 6) & 63));
-		to[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | c >> 18);
-	to[1] = (char)(0x80 | ((c >> 12) & 63));
-	to[2] = (char)(0x80 | ((c >> 6) & 63));
-	to[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
 /* A str object as UTF-8, truncated to `size`. */
 bool python_string(const void *unicode, char *buf, size_t size)
 {
@@ -94,7 +71,7 @@ bool python_string(const void *unicode, char *buf, size_t size)
 			     : kind == 2 ? ((const uint16_t *)(const void *)u)[i]
 					 : ((const uint32_t *)(const void *)u)[i];
 
-		n += put_utf8(buf + n, c);
+		n += utf8_put(buf + n, c);
 	}
 	buf[n] = '\0';
 	return true;

@@ -12,15 +12,12 @@
 #define MAX_CODE	8192		/* modules and libraries; power of two */
 #define FATBIN_WRAPPER	0x466243b1u	/* first word of the structure that compilers put before a fat binary */
 
-/* By the beginnings of their file names. */
 static const struct stock_library {
 	const char *name;
-	bool generates;			/* what it compiles at run time is its own; PyTorch also loads what others wrote */
+	enum { BY_TORCH, BY_NVIDIA } owner;
 } stock_libraries[] = {
-	{"libtorch_cuda", false}, {"libtorch.so", false}, {"libc10_cuda", false}, {"libcaffe2_", false},
-	{"libcublas", true}, {"libcudnn", true}, {"libcufft", true}, {"libcurand", true}, {"libcusolver", true},
-	{"libcusparse", true}, {"libcutensor", true}, {"libcudss", true}, {"libnccl", true}, {"libnvshmem", true},
-	{"libnpp", true}, {"libnvjpeg", true}, {"libcuda.so", true},
+#define STOCK(name, owner) {name, BY_##owner},
+#include "kb/stock_libraries.def"
 };
 
 static struct slot code[MAX_CODE];	/* handle of a module or library -> 1: stock */
@@ -101,7 +98,7 @@ static bool comes_from_stock(const void *image, const void *caller)
 	if (in_a_file)
 		return stock;
 	library = elf_object_at(caller, &o) ? library_of(&o) : NULL;
-	return library && library->generates;
+	return library && library->owner == BY_NVIDIA;
 }
 
 static void code_put(uint64_t handle, bool stock)

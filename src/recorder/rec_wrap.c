@@ -323,6 +323,7 @@ static void looked_up(struct call *c)
 {
 	bool stock = stock_code(c->a[1]);
 
+	lookup_found();
 	function_looked_up(c->out, (const char *)c->a[2], stock);
 	if (!stock)		/* the runtime loads an extension's code before there is a context */
 		look_prepare();

@@ -522,6 +522,115 @@ static void handled__somebody_killed_the_program(void **state)
 	verdict_free(v);
 }
 
+/* A lookup of a kernel that is not there for this GPU: cuLibraryGetKernel, called by `library`. */
+static struct cw_failure *lookup(struct tb *b, const char *library, uint32_t stack)
+{
+	struct cw_failure *f = tb_fail(b, CW_SRC_DRIVER, 209, stack);
+
+	f->api = 97;
+	f->count = 4;
+	snprintf(f->library, sizeof(f->library), "%s", library);
+	return f;
+}
+
+#define NCCL   "/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2"
+#define RUNTIME "/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13"
+#define FAST   "/venv/lib/python3.12/site-packages/fast_ops/_C.abi3.so"
+
+/* NCCL 2.28.9 on an H200: what it finds is used, what it does not find is not needed */
+static void lookup__nvidias_libraries_report_what_they_cannot_do_without(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	lookup(&b, NCCL, tb_stack(&b, "nccl1.py:3:<module>", NULL));
+	expect_end(&b, 0, "none", 0);
+	tb_init(&b);
+	lookup(&b, FAST, tb_stack(&b, "a.py:3:<module>", NULL));
+	expect_end(&b, 0, "none", 1);
+	tb_init(&b);
+	lookup(&b, "/opt/libncclx/fast.so", tb_stack(&b, "a.py:3:<module>", NULL));
+	expect_end(&b, 0, "none", 1);
+}
+
+/* A launch has its caller's name, not the runtime's. */
+static void lookup__the_runtime_asks_outside_of_a_launch(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	lookup(&b, RUNTIME, tb_stack(&b, "a.py:3:<module>", NULL));
+	expect_end(&b, 0, "none", 0);
+}
+
+static void lookup__a_library_takes_stock(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	lookup(&b, FAST, tb_stack(&b, "a.py:3:<module>", NULL))->found_beside = 2;
+	expect_end(&b, 0, "none", 0);
+	tb_init(&b);
+	lookup(&b, FAST, tb_stack(&b, "a.py:3:<module>", NULL))->found_beside = 1;
+	expect_end(&b, 0, "none", 1);
+}
+
+static void lookup__that_ends_the_program_is_told(void **state)
+{
+	static const char *const text[] = {
+		"NCCL error: unhandled cuda error 'no kernel image is available for execution on the device'",
+		"cannot initialize"};
+	struct tb b;
+	uint32_t s;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		tb_init(&b);
+		s = tb_stack(&b, "a.py:3:<module>", NULL);
+		lookup(&b, NCCL, s);
+		tb_fail_text(&b, CW_SRC_PYTHON, s, "DistBackendError", text[k]);
+		expect_end(&b, 1, "extension-arch-missing", 0);
+	}
+	tb_init(&b);	/* a library's own check calls exit(1) */
+	lookup(&b, RUNTIME, tb_stack(&b, "a.py:3:<module>", NULL));
+	expect_end(&b, 1, "arch-not-in-wheel", 0);
+	tb_init(&b);	/* PyTorch's check raised, and the program went on */
+	s = tb_stack(&b, "a.py:3:<module>", NULL);
+	lookup(&b, RUNTIME, s);
+	tb_fail(&b, CW_SRC_TORCH_CUDA, 209, s);
+	expect_end(&b, 0, "none", 1);
+}
+
+/* The thread made other calls after it: what ended the program, on the same line, is something else. */
+static void lookup__that_the_library_survived_is_not_blamed(void **state)
+{
+	struct tb b;
+	uint32_t s;
+
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		tb_init(&b);
+		s = tb_stack(&b, "a.py:3:<module>", NULL);
+		lookup(&b, NCCL, s);
+		if (k == 0)
+			tb_call(&b, 134, 1, s);		/* cuMemCreate */
+		else
+			tb_launch(&b, 1, s);
+		if (k < 2)
+			tb_fail_text(&b, CW_SRC_PYTHON, s, "DistBackendError", "connection refused");
+		expect_end(&b, 1, "none", 0);
+	}
+	tb_init(&b);	/* cleaning up is not going on */
+	s = tb_stack(&b, "a.py:3:<module>", NULL);
+	lookup(&b, NCCL, s);
+	tb_call(&b, 125, 1, s);		/* cuMemFree_v2 */
+	tb_fail_text(&b, CW_SRC_PYTHON, s, "DistBackendError", "cannot initialize");
+	expect_end(&b, 1, "extension-arch-missing", 0);
+}
+
 static void handled__no_trace_and_no_failure_is_none(void **state)
 {
 	struct process_end end = {.pid = 7, .status_known = true, .exit = 3};
@@ -668,6 +777,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(handled__a_refusal_that_the_thread_survived),
 		cmocka_unit_test(handled__a_c_program_dies_of_its_first_failure),
 		cmocka_unit_test(handled__somebody_killed_the_program),
+		cmocka_unit_test(lookup__nvidias_libraries_report_what_they_cannot_do_without),
+		cmocka_unit_test(lookup__the_runtime_asks_outside_of_a_launch),
+		cmocka_unit_test(lookup__a_library_takes_stock),
+		cmocka_unit_test(lookup__that_ends_the_program_is_told),
+		cmocka_unit_test(lookup__that_the_library_survived_is_not_blamed),
 		cmocka_unit_test(handled__no_trace_and_no_failure_is_none),
 		cmocka_unit_test(backward__the_forward_line_and_the_line_that_called),
 		cmocka_unit_test(backward__an_oom_is_where_backward_was_called),

@@ -18,6 +18,7 @@
 #define TB_FAILURES	64
 #define TB_FUNCTIONS	16
 #define TB_LAUNCHES	64	/* power of two */
+#define TB_CALLS	64	/* likewise */
 
 struct tb {
 	uint8_t *data;
@@ -25,7 +26,7 @@ struct tb {
 	uint32_t heap, heap_end;
 	struct cw_failure *failure;
 	struct cw_function *function;
-	struct cw_ring *ring;
+	struct cw_ring *ring, *calls;
 	uint32_t n_failures, n_functions;
 	uint64_t ticks;
 };
@@ -96,6 +97,9 @@ static inline void tb_init(struct tb *b)
 	b->ring = (void *)(b->data + tb_chunk(b, CW_CHUNK_LAUNCHES,
 					      sizeof(*b->ring) + TB_LAUNCHES * sizeof(struct cw_launch)));
 	*b->ring = (struct cw_ring){.tid = 1, .slot_size = sizeof(struct cw_launch), .n_slots = TB_LAUNCHES};
+	b->calls = (void *)(b->data +
+			    tb_chunk(b, CW_CHUNK_CALLS, sizeof(*b->calls) + TB_CALLS * sizeof(struct cw_call)));
+	*b->calls = (struct cw_ring){.tid = 1, .slot_size = sizeof(struct cw_call), .n_slots = TB_CALLS};
 }
 
 /* A plain C program: no Python, no PyTorch. */
@@ -221,6 +225,16 @@ static inline struct cw_launch *tb_launch(struct tb *b, uint32_t tid, uint32_t s
 				.grid = {1, 1, 1},
 				.block = {32, 1, 1}};
 	return l;
+}
+
+/* A driver call that succeeded. */
+static inline struct cw_call *tb_call(struct tb *b, uint32_t api, uint32_t tid, uint32_t stack)
+{
+	struct cw_call *c = (struct cw_call *)(b->calls + 1) + (b->calls->head & (TB_CALLS - 1));
+
+	b->ticks += 1000;
+	*c = (struct cw_call){.seq = ++b->calls->head, .ticks = b->ticks, .api = api, .stack = stack, .tid = tid};
+	return c;
 }
 
 /* The recording; consumes the builder. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cuwhy/utf8.h"
 #include "input/live/target.h"
 
 #define TYPE_NAME	24	/* PyTypeObject: tp_name, tp_flags */
@@ -278,30 +279,6 @@ bool pyproc_walk(struct pyproc *p, uint64_t state, struct py_walked *w)
 
 /* --- strings and lines ----------------------------------------------------------------------------------- */
 
-static size_t put_utf8(char *to, uint32_t c)
-{
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | ((c >> 6) & 63));
-		to[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | ((c >> 18) & 7));
-	to[1] = (char)(0x80 | ((c >> 12) & 63));
-	to[2] = (char)(0x80 | ((c >> 6) & 63));
-	to[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
 bool pyproc_text(struct pyproc *p, uint64_t unicode, char *to, size_t size)
 {
 	uint32_t state, kind;
@@ -319,7 +296,7 @@ bool pyproc_text(struct pyproc *p, uint64_t unicode, char *to, size_t size)
 
 		if (!remote_read(p->r, data + i * kind, &c, kind))	/* little-endian */
 			return false;
-		n += put_utf8(to + n, c);
+		n += utf8_put(to + n, c);
 	}
 	to[n] = '\0';
 	str_make_utf8(to);

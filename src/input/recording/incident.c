@@ -55,6 +55,42 @@ static bool is_harmless(const struct cw_failure *f)
 	return cuda_error_in(f->code, SET_HARMLESS) || (f->code == CODE_INVALID_VALUE && is_probe(f));
 }
 
+static bool is_lookup(const struct cw_failure *f)
+{
+	return f->source == CW_SRC_DRIVER && api_does(f->api, DOES_LOOKUP);
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+static bool is_nvidias(const char *file)
+{
+	enum { BY_TORCH, BY_NVIDIA };
+	static const struct { const char *name; int owner; } rows[] = {
+#define STOCK(name, owner) {name, BY_##owner},
+#include "kb/stock_libraries.def"
+	};
+
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+		if (rows[k].owner == BY_NVIDIA && begins_with(file, rows[k].name))
+			return true;
+	return false;
+}
+
+#define TAKES_STOCK 2	/* one may be prepared for its launch while the next is asked for */
+
+/* Is a lookup that failed a mere question? NVIDIA's libraries report what they cannot do without. The shared runtime asks outside of a
+ * launch (in a launch, the failure has the name of the library that launches). Other code takes stock of its kernels. The rest may be a
+ * launch that nobody checks. */
+static bool is_question(const struct cw_failure *f)
+{
+	const char *slash = strrchr(f->library, '/'), *file = slash ? slash + 1 : f->library;
+
+	return is_nvidias(file) || begins_with(file, "libcudart") || f->found_beside >= TAKES_STOCK;
+}
+
 /* Failures that a library provokes and survives: PyTorch's allocator tries, frees its cache and
  * tries again; a kernel is looked up by several names; a feature is tried before it is used. */
 static bool is_benign(const struct cw_failure *f, const struct trace *t)
@@ -63,7 +99,7 @@ static bool is_benign(const struct cw_failure *f, const struct trace *t)
 		return false;
 	if (f->code == CODE_OUT_OF_MEMORY)
 		return trace_header(t)->torch_path[0] && f->request_bytes;
-	return cuda_error_in(f->code, SET_TRIED_FIRST) || is_probe(f);
+	return cuda_error_in(f->code, SET_TRIED_FIRST) || is_probe(f) || (is_lookup(f) && is_question(f));
 }
 
 const struct cw_failure *incident_from(const struct incident *i, uint32_t source)
@@ -158,6 +194,7 @@ static void incident_add(struct incident *i, const struct cw_failure *f, const s
 		i->code = failure_code(f);
 		i->sticky = is_sticky(i->code);
 		i->benign = is_benign(f, t);
+		i->lookup = is_lookup(f) && !cuda_error_in(f->code, SET_TRIED_FIRST);
 		i->python_only = f->source == CW_SRC_PYTHON;
 		i->check_only = f->source == CW_SRC_TORCH_CHECK;
 	} else if (f->source != CW_SRC_PYTHON && f->source != CW_SRC_TORCH_CHECK) {
@@ -294,31 +331,55 @@ static struct incident *find_told(struct incidents *all, const struct trace *t)
 	return found;
 }
 
-/* No words in common, but the exception was raised on the very line of the failure. */
-static struct incident *find_on_line(struct incidents *all, const struct trace *t)
+static bool launched_since(const struct incident *i, struct trace *t)
 {
-	for (size_t d = 0; d < all->n_python; d++) {
-		for (size_t i = all->n; i > 0; i--) {
-			struct incident *c = &all->list[i - 1];
+	const struct cw_launch *const *l;
+	size_t n = trace_launches(t, &l);
 
-			if (!c->benign && !c->check_only &&
-			    stack_top_within(t, c->lead->stack, all->python[d]->stack))
-				return c;
-		}
-	}
-	return NULL;
+	for (size_t k = n; k > 0; k--)
+		if (l[k - 1]->tid == i->lead->tid && l[k - 1]->ticks > i->lead->last_ticks)
+			return true;
+	return false;
+}
+
+/* Calls that only clean up are not among them. */
+static bool built_since(const struct incident *i, struct trace *t)
+{
+	const struct cw_call *const *c;
+	size_t n = trace_calls(t, &c);
+
+	for (size_t k = n; k > 0; k--)
+		if (c[k - 1]->tid == i->lead->tid && c[k - 1]->ticks > last_seen(i) && !c[k - 1]->result &&
+		    api_does(c[k - 1]->api, DOES_LOAD | DOES_GIVE | DOES_REQUEST))
+			return true;
+	return false;
 }
 
 /* PyTorch's checks also fail internally, with a fallback: then its thread kept working. */
 static bool went_on(const struct incident *i, struct trace *t)
 {
-	const struct cw_launch *const *l;
-	size_t n = trace_launches(t, &l);
+	return i->check_only && launched_since(i, t);
+}
 
-	for (size_t k = n; i->check_only && k > 0; k--)
-		if (l[k - 1]->tid == i->lead->tid && l[k - 1]->ticks > i->lead->last_ticks)
-			return true;
-	return false;
+/* Normal in a healthy program; but a library that asked for its code may have done nothing since. */
+static bool is_beside_the_point(const struct incident *i, struct trace *t)
+{
+	return i->benign && (!i->lookup || launched_since(i, t) || built_since(i, t));
+}
+
+/* No words in common, but the exception was raised on the very line of the failure. */
+static struct incident *find_on_line(struct incidents *all, struct trace *t)
+{
+	for (size_t d = 0; d < all->n_python; d++) {
+		for (size_t i = all->n; i > 0; i--) {
+			struct incident *c = &all->list[i - 1];
+
+			if (!c->check_only && stack_top_within(t, c->lead->stack, all->python[d]->stack) &&
+			    !is_beside_the_point(c, t))
+				return c;
+		}
+	}
+	return NULL;
 }
 
 /* The signals of a bug in the program's own code. abort() is not one: that is how C++ ends for an error. */
@@ -339,7 +400,7 @@ static struct incident *find_survivor(struct incidents *all, struct trace *t, in
 		if (all->list[i - 1].raised && !went_on(&all->list[i - 1], t))
 			return &all->list[i - 1];
 	for (size_t i = 0; i < all->n; i++)
-		if (!all->list[i].benign && !all->list[i].check_only && (python || !found))
+		if (!all->list[i].check_only && (python || !found) && !is_beside_the_point(&all->list[i], t))
 			found = &all->list[i];
 	return found || python || !all->n ? found : &all->list[0];
 }

@@ -29,6 +29,7 @@ struct incident {
 	bool sticky;
 	bool raised;			/* PyTorch or Python raised for it */
 	bool benign;			/* normal in a healthy program unless something was raised for it */
+	bool lookup;			/* code was asked for that is not there for this GPU */
 	bool python_only;		/* nothing but an exception's message */
 	bool check_only;		/* nothing but a failed check of PyTorch */
 	bool unproven;			/* the program survived it and crashed later, perhaps of something else */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The card is full when cuBLAS wants its first memory: PyTorch reports a cuBLAS status, or plain lack of memory.
+# The card is full when cuBLAS wants its first memory: PyTorch reports a cuBLAS status, or plain lack of memory. The line to blame is CuPy's
+# if the answer is that it has the memory.
 # expect: cause=oom-masked-as-library-error|oom-capacity|oom-other-library certainty=certain,likely exit=1
 # needs: torch cupy
 # alone
@@ -11,7 +12,7 @@ torch.cuda.synchronize()
 pieces, size = [], 1 << 30
 while size >= 1 << 20:
     try:
-        pieces.append(cupy.cuda.runtime.malloc(size))
+        pieces.append(cupy.cuda.runtime.malloc(size))  # <- here
     except cupy.cuda.runtime.CUDARuntimeError:
         size //= 2
 y = x @ x  # <- here
