@@ -87,8 +87,7 @@ static const char *number_text(struct pool *pool, uint64_t n)
 	return pool_strdup(pool, format_thousands(text, sizeof(text), (double)n));
 }
 
-/* "all_reduce of 1,024 float32 at train.py:60" */
-static const char *call_text(struct pool *pool, const struct job_call *c)
+const char *job_call_text(struct pool *pool, const struct job_call *c)
 {
 	const char *count, *line;
 
@@ -256,8 +255,8 @@ static void tell_divergence(struct story *s)
 {
 	const struct job_divergence *d = &s->divergence;
 	struct pool *p = &s->a->pool;
-	const char *odd = call_text(p, job_call_of(&s->rank[d->odd[0]], d->comm, d->seq));
-	const char *most = call_text(p, job_call_of(&s->rank[d->other], d->comm, d->seq));
+	const char *odd = job_call_text(p, job_call_of(&s->rank[d->odd[0]], d->comm, d->seq));
+	const char *most = job_call_text(p, job_call_of(&s->rank[d->other], d->comm, d->seq));
 
 	if (odd && most)
 		because(s, pool_printf(p, "%s called %s as number %s of communicator %s, %s called %s",
@@ -277,7 +276,7 @@ static void tell_absent(struct story *s)
 
 	for (size_t i = 0; i < a->n && i < 4; i++) {
 		const struct job_rank *r = &s->rank[a->rank[i]];
-		const char *call = call_text(p, job_call_of(&s->rank[a->waiter[i]], a->comm[i], a->seq[i]));
+		const char *call = job_call_text(p, job_call_of(&s->rank[a->waiter[i]], a->comm[i], a->seq[i]));
 
 		because(s, pool_printf(p, "%s never came to call number %s of communicator %s%s%s; it %s",
 				       name_of(s, a->rank[i]), number_text(p, a->seq[i]), a->comm[i], call ? ", " : "",
@@ -496,7 +495,7 @@ static const char *at_words(struct story *s, size_t i)
 
 		if (c->called <= c->done)
 			continue;
-		call = call_text(p, job_call_of(r, c->id, c->called));
+		call = job_call_text(p, job_call_of(r, c->id, c->called));
 		return pool_printf(p, "%s %s, number %s of communicator %s", c->done ? "in" : "last called",
 				   call ? call : "a collective", number_text(p, c->called), c->id);
 	}
