@@ -44,6 +44,7 @@ struct story {
 	struct job_divergence divergence;
 	struct job_absent absent;
 	bool *origin;
+	size_t late;		/* a rank that others wait for, while all goes on; NOBODY */
 };
 
 /* --- words ---------------------------------------------------------------------------------------- */
@@ -304,6 +305,46 @@ static void drop_complaining(struct story *s)
 	a->n = kept;
 }
 
+/* How long the others had waited, at least, when the file of the absent one was written. */
+static double waited_s(struct story *s, size_t i)
+{
+	const struct job_absent *a = &s->absent;
+	const struct job_comm *c = job_comm_of(&s->rank[a->waiter[i]], a->comm[i]);
+	int64_t low = 0, high;
+
+	if (!c || !job_clocks_apart(s->clocks, a->waiter[i], a->rank[i], &low, &high))
+		return 0;
+	return (double)((int64_t)s->rank[a->rank[i]].written_ns + low - (int64_t)c->called_ns) / 1e9;
+}
+
+/* Nobody complains: a rank that runs and has not come yet is late, not to blame. */
+static void drop_late(struct story *s)
+{
+	struct job_absent *a = &s->absent;
+	struct pool *p = &s->a->pool;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		const struct job_rank *r = &s->rank[a->rank[i]];
+		const char *call = job_call_text(p, job_call_of(&s->rank[a->waiter[i]], a->comm[i], a->seq[i]));
+
+		if (!job_rank_is_snapshot(r)) {
+			a->rank[kept] = a->rank[i];
+			a->comm[kept] = a->comm[i];
+			a->seq[kept] = a->seq[i];
+			a->waiter[kept++] = a->waiter[i];
+			continue;
+		}
+		if (s->late == NOBODY)
+			s->late = a->rank[i];
+		because(s, pool_printf(p, "%s had not come to call number %s of communicator %s%s%s %.1f s after %s had gone that far%s%s",
+				       name_of(s, a->rank[i]), number_text(p, a->seq[i]), a->comm[i], call ? ", " : "",
+				    call ? call : "", waited_s(s, i), name_of(s, a->waiter[i]),
+				    r->doing ? "; it was at " : "", r->doing ? r->doing : ""));
+	}
+	a->n = kept;
+}
+
 /* Ranks of machines on which nothing ended. */
 static size_t add_lost(struct story *s)
 {
@@ -342,6 +383,8 @@ static enum job_how find_silent(struct story *s)
 	if (hurt && add_lost(s))
 		return HOW_LOST;
 	drop_complaining(s);
+	if (!hurt)
+		drop_late(s);
 	/* if nobody complains, and ranks were told to end, the job was cancelled wherever it was */
 	if (s->absent.n && (hurt || !any_end(s, END_TOLD))) {
 		only(s, s->absent.rank, s->absent.n);
@@ -620,6 +663,8 @@ static const char *title_of(struct story *s)
 	case HOW_UNKNOWN:
 		return "ranks lost a peer, but nothing tells which one was the first";
 	default:
+		if (s->late != NOBODY)
+			return pool_printf(p, "nothing failed so far, but others wait for %s", name_of(s, s->late));
 		return s->a->n_role[ROLE_OPEN] ? "nothing failed so far" : "nothing failed";
 	}
 }
@@ -636,7 +681,7 @@ static size_t known_nodes(const struct story *s)
 struct job_answer *job_judge(const struct job_attempt *at)
 {
 	struct job_answer *a = xcalloc(1, sizeof(*a));
-	struct story s = {.a = a, .rank = at->rank, .n = at->n};
+	struct story s = {.a = a, .rank = at->rank, .n = at->n, .late = NOBODY};
 
 	a->attempt = at;
 	a->part = pool_alloc(&a->pool, (s.n + 1) * sizeof(*a->part));
@@ -653,7 +698,7 @@ struct job_answer *job_judge(const struct job_attempt *at)
 	s.clocks = job_clocks_new(s.rank, s.n);
 	a->n_nodes = known_nodes(&s);
 	job_find_divergence(&s.divergence, s.rank, s.n);
-	job_find_absent(&s.absent, s.rank, s.n);
+	job_find_absent(&s.absent, s.rank, s.n, s.clocks);
 	a->how = find_origins(&s);
 	if (a->how != HOW_NOT)
 		find_first(&s);

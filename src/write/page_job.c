@@ -66,7 +66,8 @@ static struct place_in_time place_of(struct listing *l, size_t i)
 	struct place_in_time p = {.example = i};
 	int64_t own, other;
 
-	if (job_clocks_apart(l->clocks, l->reference, i, &p.low, &p.high) && p.low > -INT64_MAX / 4 && p.high < INT64_MAX / 4) {
+	if (job_clocks_apart(l->clocks, l->reference, i, &p.low, &p.high) && p.low > -INT64_MAX / 4 &&
+	    p.high < INT64_MAX / 4) {
 		p.known = true;
 		p.shift = p.low + (p.high - p.low) / 2;
 	} else if (wall_shift(&l->rank[l->reference], &own) && wall_shift(&l->rank[i], &other)) {
@@ -120,9 +121,10 @@ static json_t *nodes_json(const struct listing *l)
 		const struct place_in_time *p = &l->node[i];
 		const struct job_rank *r = &l->rank[p->example];
 
-		json_array_append_new(list, JSON_OF(J_TEXT("name", r->node_known ? r->node : NULL), J_BOOL("known", p->known),
-						    J_BOOL("loose", p->loose),
-						    J_INT("apart", p->known && !p->loose ? (p->high - p->low) / 1000 : 0)));
+		json_array_append_new(list,
+				      JSON_OF(J_TEXT("name", r->node_known ? r->node : NULL), J_BOOL("known", p->known),
+					      J_BOOL("loose", p->loose),
+					      J_INT("apart", p->known && !p->loose ? (p->high - p->low) / 1000 : 0)));
 	}
 	return list;
 }
@@ -165,7 +167,7 @@ static json_t *rank_row(struct listing *l, size_t i)
 			      J_TEXT("role", job_roles[part->role]), J_INT("group", l->group[i]),
 			      J_IF(r->launcher, J_BOOL("launcher", true)),
 			      J_IF(of != NOT_LISTED && part->role == ROLE_VICTIM, J_INT("of", of)),
-			      J_TEXT("state", job_states[r->state]), J_IF(r->exit_known && r->exit >= 0, J_INT("exit", r->exit)),
+		J_TEXT("state", job_states[r->state]), J_IF(r->exit_known && r->exit >= 0, J_INT("exit", r->exit)),
 			      J_IF(r->signal, J_INT("signal", r->signal)));
 
 	put_time(l, row, "start", i, r->started_ns);
@@ -209,7 +211,8 @@ static void choose_ranks(struct listing *l)
 		for (size_t i = 0; i < l->n && l->n_listed < PAGE_RANKS_MAX; i++) {
 			enum job_role role = l->a->part[i].role;
 
-			if (l->at[i] != NOT_LISTED || (pass == 0 && role != ROLE_FIRST) || (pass == 1 && role != ROLE_FAILED))
+			if (l->at[i] != NOT_LISTED || (pass == 0 && role != ROLE_FIRST) ||
+			    (pass == 1 && role != ROLE_FAILED))
 				continue;
 			l->at[i] = l->n_listed;
 			l->order[l->n_listed++] = i;
@@ -243,9 +246,10 @@ static json_t *groups_json(struct listing *l, struct pool *pool)
 			l->group[group[i].member[k]] = at;
 		if (i >= GROUPS_MAX)
 			continue;
-		json_array_append_new(list, JSON_OF(J_TEXT("role", job_roles[group[i].role]), J_TEXT("did", group[i].did),
-						    J_TEXT("at", group[i].at), J_INT("count", group[i].n),
-						    J_TEXT("ranks", job_ranges(pool, group[i].rank, group[i].n_ranks, RANGES_MAX))));
+		json_array_append_new(
+			list, JSON_OF(J_TEXT("role", job_roles[group[i].role]), J_TEXT("did", group[i].did),
+				      J_TEXT("at", group[i].at), J_INT("count", group[i].n),
+				      J_TEXT("ranks", job_ranges(pool, group[i].rank, group[i].n_ranks, RANGES_MAX))));
 	}
 	return list;
 }
@@ -297,7 +301,8 @@ static json_t *earlier_json(const struct job *j, struct job_answer *const *answe
 	json_t *list = json_array();
 
 	for (size_t i = j->n_attempts - 1; i-- > 0 && json_array_size(list) < EARLIER_MAX;)
-		json_array_append_new(list, JSON_OF(J_INT("attempt", j->attempt[i].attempt), J_INT("requeue", j->attempt[i].requeue),
+		json_array_append_new(list, JSON_OF(J_INT("attempt", j->attempt[i].attempt),
+						    J_INT("requeue", j->attempt[i].requeue),
 						    J_TEXT("title", answer[i]->title)));
 	return list;
 }
@@ -331,7 +336,8 @@ static json_t *answer_json(struct listing *l, struct pool *pool)
 		       J_TEXT("title", a->title), J_TEXT("how", job_hows[a->how]), J_BOOL("ordered", a->ordered),
 		       J_VALUE("because", texts_json(a->because, a->n_because)),
 		       J_INT_OR_NULL("world", a->world != JOB_UNKNOWN, a->world), J_INT("machines", a->n_nodes),
-		       J_INT("missing", a->n_missing), J_TEXT("missing_ranks", job_ranges(pool, a->missing, a->n_missing, RANGES_MAX)),
+		       J_INT("missing", a->n_missing),
+		       J_TEXT("missing_ranks", job_ranges(pool, a->missing, a->n_missing, RANGES_MAX)),
 		       J_INT("processes", l->n), J_INT("damaged", at->n_damaged), J_INT("foreign", at->n_foreign),
 		       J_INT("older", at->n_older), J_BOOL("too_many", at->too_many), J_INT("other_jobs", l->j->n_others),
 		       J_VALUE("first", first_json(l)), J_VALUE("nodes", nodes_json(l)), J_VALUE("groups", groups),

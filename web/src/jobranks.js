@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a job as rows over time. Ranks that did the same share a row, which opens; only rows in sight are in the page, so that
-// thousands of ranks stay usable. A line goes down from the first failure, and arrows from it to its victims.
+// The ranks of a job as rows over time. Ranks that did the same share a row, which opens; only rows in sight are in the
+// page, so that thousands of ranks stay usable. A line goes down from the first failure, with arrows to its victims.
 import { clear, el, missing, rich, svg, unique } from "./dom.js";
 import { isOpenQuestion, nameOf, rankOf, roleWords, shortRanges, verdictOf } from "./job.js";
 import { fixOf, sureOf, whereOf } from "./verdict.js";
@@ -391,13 +391,15 @@ function clockWords(job, origin) {
       origin ? `0 is when ${origin.words}. ` : "",
       nodes.length > 1 ? "Times are by the clock of one machine. " : "",
       bounds.length
-        ? `How far ${many(bounds.length, "other clock is", "other clocks are")} off is known from shared collectives to within ${seconds(widest / 1e6)}` +
+        ? `How far ${many(bounds.length, "other clock is", "other clocks are")} off is known from shared ` +
+            `collectives to within ${seconds(widest / 1e6)}` +
             `${bounds.length > 1 ? " or less" : ""}; a bracket above a mark shows it where it can be seen.`
         : "",
     ),
     loose
       ? missing(
-          `${many(loose, "machine shares", "machines share")} no collective with it: their ranks cannot be ordered by time. ` +
+          `${many(loose, "machine shares", "machines share")} no collective with it: ` +
+            "their ranks cannot be ordered by time. " +
             "Their dashed rows are where wall clocks put them, which proves nothing.",
         )
       : null,
