@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two ranks in two processes that use NCCL, linked with it as PyTorch is: ranks MODE. Rank 1 stops after the third collective
- * (`absent`; `stuck`: and nobody complains), calls another one as its third (`diverge`), or both end well (`fine`). What waits is ended by signal 6, as PyTorch's
- * watchdog does.
+ * Two ranks in two processes that use NCCL, linked with it as PyTorch is: ranks MODE. Rank 1 stops after the second collective
+ * (`absent`; `stuck`: and nobody complains), calls another one as its third (`diverge`), or both end well (`fine`). What waits is
+ * ended by signal 6, as PyTorch's watchdog does.
  */
 #include <signal.h>
 #include <stdio.h>
