@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import json_page  # noqa: E402
@@ -425,14 +426,14 @@ def as_nobody(box, *words, **env):
 
 def rule__what_yama_forbids_is_told_with_what_to_run(box):
     library = box.library("yama", "-ldl")
-    with of_nobody("sleep", "600") as process:
+    with of_nobody("sleep", "600") as process, tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        file = os.path.join(folder, "ptrace_scope")
         for scope, message, hint in ((1, "process %d may only be looked at by root (Yama, ptrace_scope 1)", "sudo cuwhy explain --pid %d"),
                                      (2, "process %d may only be looked at by root (Yama, ptrace_scope 2)", "sudo cuwhy explain --pid %d"),
                                      (3, "no process may look at another on this machine (Yama, ptrace_scope 3)", "it can only be changed at boot")):
-            file = os.path.join(box.scratch, "ptrace_scope")
             with open(file, "w", encoding="utf-8") as f:
                 f.write("%d\n" % scope)
-            os.chmod(box.scratch, 0o755)
             for option in ((), ("--no-stop",)):
                 run = as_nobody(box, "--pid", str(process.pid), *option, LD_PRELOAD=library, YAMA=file)
                 lines = run.stderr.splitlines()
