@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy report`: a recording, a core dump, a memory snapshot or a bundle as one HTML page.
+ * `cuwhy report`: a recording, a core dump, a memory snapshot, a bundle or a job as one HTML page.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include "base/opt.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
+#include "cmd/explain_job.h"
 #include "cmd/replays.h"
 #include "cuwhy/format.h"
 #include "input/dump/input.h"
@@ -25,12 +26,15 @@
 #include "input/recording/recording.h"
 #include "input/recording/trace.h"
 #include "input/snapshot/input.h"
+#include "job/folder.h"
 #include "judge/doctor.h"
 #include "judge/opened.h"
 #include "judge/source.h"
 #include "base/json.h"
-#include "write/page.h"
 #include "judge/verdict.h"
+#include "write/job_report.h"
+#include "write/page.h"
+#include "write/page_job.h"
 #include "write/report.h"
 
 #define PAGE_MAX	((size_t)64 << 20)
@@ -44,10 +48,10 @@ static struct {
 } given;
 
 static const struct opt_usage usage = {
-	"report", "[options] [RECORDING | DUMP | SNAPSHOT | BUNDLE]",
+	"report", "[options] [RECORDING | DUMP | SNAPSHOT | BUNDLE | JOB ...]",
 	"Writes one HTML page that shows a recording (a folder or a .cwr file; by default the newest), a GPU core\n"
-	"dump, a PyTorch memory snapshot or a bundle from the doctor. It needs no network and no other file: send it\n"
-	"to a colleague.",
+	"dump, a PyTorch memory snapshot, a bundle from the doctor, or a job (its folder, and whatever else 'cuwhy\n"
+	"explain' reads of it). It needs no network and no other file: send it to a colleague.",
 	.notes = "Of a recording with a memory trace, the page shows what other settings of PyTorch's allocator would have\n"
 		 "changed; --what-if adds more of them: see 'cuwhy memory -h'.\n"
 		 "\n"
@@ -57,10 +61,11 @@ static const struct opt_usage usage = {
 	.examples = "  cuwhy report                       the newest recording, into " DEFAULT_OUT "\n"
 		    "  cuwhy report -o oom.html out/      a recording from 'cuwhy run --out out'\n"
 		    "  cuwhy report --what-if gpu=a100-40gb out/\n"
-		    "                                     with its memory on another card, if 'run --memory-trace' made it\n"
+		"                                     with its memory on another card, if 'run --memory-trace' made it\n"
 		    "  cuwhy report snapshot.pickle       what torch.cuda.memory._dump_snapshot wrote\n"
 		    "  cuwhy report --markdown            the newest recording as text for an issue\n"
-		    "  cuwhy report my.json               what 'cuwhy doctor --bundle my.json' wrote\n",
+		    "  cuwhy report my.json               what 'cuwhy doctor --bundle my.json' wrote\n"
+		"  cuwhy report /shared/why           the ranks of a job that 'cuwhy run --job /shared/why' watched\n",
 };
 
 static const struct opt options[] = {
@@ -420,6 +425,51 @@ static int report_bundle(const char *path, const struct machine *m)
 	return status;
 }
 
+/* --- jobs --------------------------------------------------------------------------------------- */
+
+static char *text_of_job(const struct job *j, struct job_answer *const *answer)
+{
+	struct text_style style = {.width = TEXT_WIDTH};
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return xstrdup("");
+	job_text(f, j, answer, &style);
+	fclose(f);
+	return text;
+}
+
+static int report_job(char **words, int n)
+{
+	struct job_answer **answer;
+	struct err e = {0};
+	struct page *p;
+	struct job *j;
+	char *text;
+	int status;
+
+	if (given.json)
+		progress_disable();
+	progress_begin("making a page from '%s'", words[0]);
+	if (given.what_if)
+		no_memory_trace(&e);
+	j = e.code ? NULL : explain_job_collect(words, n, &e);
+	if (!j)
+		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+	answer = explain_job_judge(j);
+	text = text_of_job(j, answer);
+	p = page_new("job", words[0]);
+	page_set_job(p, page_job_json(j, answer));
+	status = write_page(p, NULL, words[0], text);
+	page_free(p);
+	free(text);
+	explain_job_free(j, answer);
+	job_free(j);
+	return status;
+}
+
 /* Any other kind: the verdict alone. */
 static int report_plain(struct source *s, struct err *e)
 {
@@ -496,9 +546,10 @@ int cmd_report(int argc, char **argv)
 {
 	struct err e = {0};
 	int first = opt_parse(&usage, options, argc, argv, &e), status;
+	bool job = first >= 0 && first < argc && !given.help && explain_is_job(argv + first, argc - first);
 	char *path;
 
-	if (first >= 0 && argc - first > 1)
+	if (first >= 0 && argc - first > 1 && !job)
 		first = err_set(&e, -EINVAL, "report takes one recording, dump, snapshot or bundle, not %d",
 				argc - first);
 	if (first >= 0 && given.out && !*given.out)
@@ -512,6 +563,8 @@ int cmd_report(int argc, char **argv)
 		return cmd_finish(EXIT_NOTHING);
 	}
 	cmd_bound_memory();
+	if (job)
+		return report_job(argv + first, argc - first);
 	path = first < argc ? xstrdup(argv[first]) : recording_newest(&e);
 	status = path ? report_of(path) : cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	free(path);

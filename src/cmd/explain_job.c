@@ -25,7 +25,7 @@
 #include "rules/kb.h"
 #include "write/job_report.h"
 
-static struct job_answer **judge_all(const struct job *j)
+struct job_answer **explain_job_judge(const struct job *j)
 {
 	struct job_answer **list = xcalloc(j->n_attempts + 1, sizeof(*list));
 
@@ -34,7 +34,7 @@ static struct job_answer **judge_all(const struct job *j)
 	return list;
 }
 
-static void free_all(const struct job *j, struct job_answer **list)
+void explain_job_free(const struct job *j, struct job_answer **list)
 {
 	for (size_t i = 0; i < j->n_attempts; i++)
 		job_answer_free(list[i]);
@@ -43,7 +43,7 @@ static void free_all(const struct job *j, struct job_answer **list)
 
 int job_print(FILE *out, struct job *j, bool json, const struct text_style *style)
 {
-	struct job_answer **answer = judge_all(j);
+	struct job_answer **answer = explain_job_judge(j);
 	bool failed = answer[j->n_attempts - 1]->how != HOW_NOT;
 
 	progress_end();
@@ -51,7 +51,7 @@ int job_print(FILE *out, struct job *j, bool json, const struct text_style *styl
 		json_print(out, job_json(j, answer));
 	else
 		job_text(out, j, answer, style);
-	free_all(j, answer);
+	explain_job_free(j, answer);
 	return failed ? EXIT_FOUND : EXIT_NOTHING;
 }
 
@@ -191,7 +191,7 @@ static void add_file(struct job *j, const char *path)
 }
 
 /* The job folder first: it knows most. */
-static struct job *collect(char **words, int n, struct err *e)
+struct job *explain_job_collect(char **words, int n, struct err *e)
 {
 	struct job *j = NULL;
 	bool *used = xcalloc((size_t)n, sizeof(*used));
@@ -228,7 +228,7 @@ int explain_job(char **words, int n, bool json, const struct text_style *style)
 	int status;
 
 	progress_begin("reading '%s'", words[0]);
-	j = collect(words, n, &e);
+	j = explain_job_collect(words, n, &e);
 	if (!j) {
 		progress_end();
 		return cmd_fail(stdout, json, &e, EXIT_TROUBLE);
@@ -247,9 +247,9 @@ void explain_job_end(FILE *out, const char *dir, const struct text_style *style)
 
 	if (!j)
 		return;
-	answer = judge_all(j);
+	answer = explain_job_judge(j);
 	if (answer[j->n_attempts - 1]->how != HOW_NOT)
 		job_text(out, j, answer, style);
-	free_all(j, answer);
+	explain_job_free(j, answer);
 	job_free(j);
 }

@@ -7,11 +7,20 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct err;
 struct job;
+struct job_answer;
 struct text_style;
 
 /* Do these words tell of a job: a job folder, dumps of PyTorch's flight recorder, error files of torchelastic, with or without logs? */
 bool explain_is_job(char **words, int n);
+
+/* What they tell together. NULL with the reason in `e`. */
+struct job *explain_job_collect(char **words, int n, struct err *e);
+
+/* Of each attempt, in their order. */
+struct job_answer **explain_job_judge(const struct job *j);
+void explain_job_free(const struct job *j, struct job_answer **list);
 
 /* The exit status. */
 int explain_job(char **words, int n, bool json, const struct text_style *style);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "job/clocks.h"
 #include "job/rank.h"
 
 const struct job_comm *job_comm_of(const struct job_rank *r, const char *comm)
@@ -231,29 +232,69 @@ static bool is_absent(const struct job_absent *a, size_t rank)
 	return false;
 }
 
+#define WITNESSES 8	/* that are asked */
+
+/* A rank that had called more than `list[at]`, provably before the file of that one was written; SIZE_MAX = none. Of those that called
+ * more, the ones that called least are the earliest. */
+static size_t witness_of(const struct member *list, size_t at, size_t end, const struct job_rank *rank,
+			 struct job_clocks *clocks)
+{
+	const struct job_rank *late = &rank[list[at].rank];
+	size_t asked = 0;
+
+	for (size_t i = at + 1; i < end && asked < WITNESSES; i++) {
+		const struct job_comm *c = job_comm_of(&rank[list[i].rank], list[i].comm);
+
+		if (list[i].called == list[at].called || !c->called_ns)
+			continue;
+		if (job_clocks_before(clocks, list[i].rank, c->called_ns, list[at].rank, late->written_ns))
+			return list[i].rank;
+		asked++;
+	}
+	return SIZE_MAX;
+}
+
+/* Of the members [from, end) of a communicator, the first of whom it is known that it called least. */
+static size_t lowest_of(const struct member *list, size_t from, size_t end, const struct job_rank *rank,
+			struct job_clocks *clocks)
+{
+	size_t low = from;
+
+	while (low < end && job_rank_is_snapshot(&rank[list[low].rank]) &&
+	       witness_of(list, low, end, rank, clocks) == SIZE_MAX)
+		low++;
+	return low;
+}
+
 /* The ranks of a communicator that called least can go on; all others wait for them, if anybody waits at all. */
-void job_find_absent(struct job_absent *a, const struct job_rank *rank, size_t n)
+void job_find_absent(struct job_absent *a, const struct job_rank *rank, size_t n, struct job_clocks *clocks)
 {
 	struct member *list;
-	size_t used = members_of(&list, rank, n), end;
+	size_t used = members_of(&list, rank, n), end, low;
 	bool *waits = xcalloc(n + 1, sizeof(*waits));
 
 	*a = (struct job_absent){0};
 	for (size_t i = 0; i < used; i = end) {
 		end = end_of_comm(list, used, i);
-		for (size_t k = i; k < end; k++) {
+		low = lowest_of(list, i, end, rank, clocks);
+		for (size_t k = low; k < end; k++) {
 			const struct job_comm *c = job_comm_of(&rank[list[k].rank], list[k].comm);
 
-			if (list[k].called > list[i].called && c->done < c->called)
+			if (list[k].called > list[low].called && c->done < c->called)
 				waits[list[k].rank] = true;
 		}
 	}
 	for (size_t i = 0; i < used; i = end) {
 		end = end_of_comm(list, used, i);
-		for (size_t k = i; k < end && list[k].called == list[i].called && list[end - 1].called > list[i].called;
-		     k++)
-			if (!waits[list[k].rank] && waits[list[end - 1].rank] && !is_absent(a, list[k].rank))
-				absent_add(a, &list[k], list[end - 1].rank);
+		low = lowest_of(list, i, end, rank, clocks);
+		for (size_t k = low;
+		     k < end && list[k].called == list[low].called && list[end - 1].called > list[low].called; k++) {
+			bool runs = job_rank_is_snapshot(&rank[list[k].rank]);
+			size_t waiter = runs ? witness_of(list, k, end, rank, clocks) : list[end - 1].rank;
+
+			if (waiter != SIZE_MAX && !waits[list[k].rank] && waits[waiter] && !is_absent(a, list[k].rank))
+				absent_add(a, &list[k], waiter);
+		}
 	}
 	free(waits);
 	free(list);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct job_clocks;
 struct job_rank;
 
 /* The first call of a communicator in which its ranks do not agree. */
@@ -24,7 +25,8 @@ struct job_divergence {
 void job_find_divergence(struct job_divergence *d, const struct job_rank *rank, size_t n);
 void job_divergence_free(struct job_divergence *d);
 
-/* Ranks for which others wait in a communicator and that do not wait themselves: the ends of all chains. */
+/* Ranks for which others wait in a communicator and that do not wait themselves: the ends of all chains. A rank that still runs is among
+ * them only if its file was provably written after another one had made a call that it had not come to. */
 struct job_absent {
 	size_t *rank, n;	/* by index */
 	const char **comm;	/* where they are missing, of each */
@@ -32,7 +34,7 @@ struct job_absent {
 	size_t *waiter;		/* a rank that called it */
 };
 
-void job_find_absent(struct job_absent *a, const struct job_rank *rank, size_t n);
+void job_find_absent(struct job_absent *a, const struct job_rank *rank, size_t n, struct job_clocks *clocks);
 void job_absent_free(struct job_absent *a);
 
 /* The call of this rank with this number; NULL = it was not kept. */

@@ -141,12 +141,11 @@ static int open_file(int folder, const char *name, uid_t owner, size_t *size)
 }
 
 /* -ESTALE and a read that ends early: another machine has just replaced it. */
-static int read_once(int folder, const char *name, uid_t owner, struct job_rank *r, struct pool *pool)
+static int read_json(int folder, const char *name, uid_t owner, json_t **o)
 {
 	size_t size = 0, at = 0;
 	int fd = open_file(folder, name, owner, &size), rc = 0;
 	char *text;
-	json_t *o;
 
 	if (fd < 0)
 		return fd;
@@ -162,11 +161,19 @@ static int read_once(int folder, const char *name, uid_t owner, struct job_rank 
 			at += (size_t)n;
 	}
 	close(fd);
-	o = rc == 0 ? json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	if (rc == 0 && (!o || !job_rank_read(r, o, pool)))
+	*o = rc == 0 ? json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	free(text);
+	return rc == 0 && !*o ? -EINVAL : rc;
+}
+
+static int read_once(int folder, const char *name, uid_t owner, struct job_rank *r, struct pool *pool)
+{
+	json_t *o = NULL;
+	int rc = read_json(folder, name, owner, &o);
+
+	if (rc == 0 && !job_rank_read(r, o, pool))
 		rc = -EINVAL;
 	json_decref(o);
-	free(text);
 	return rc;
 }
 
@@ -284,10 +291,13 @@ static int by_attempt(const void *a, const void *b)
 	return x->attempt < y->attempt ? -1 : x->attempt > y->attempt;
 }
 
-static void add_attempt(struct job *j, int folder, const char *name)
+/* `below`, `name`: folders on the way to it; NULL = none. */
+static void add_attempt(struct job *j, int folder, const char *below, const char *name)
 {
 	struct job_attempt a = {0};
 
+	a.path[0] = below || name ? pool_strdup(&j->pool, below ? below : name) : NULL;
+	a.path[1] = below && name ? pool_strdup(&j->pool, name) : NULL;
 	if (name)
 		attempt_of_name(name, &a.requeue, &a.attempt);
 	read_attempt(&a, folder, &j->pool);
@@ -301,7 +311,7 @@ static void add_attempt(struct job *j, int folder, const char *name)
 	j->attempt[j->n_attempts++] = a;
 }
 
-static void read_job(struct job *j, int folder)
+static void read_job(struct job *j, int folder, const char *below)
 {
 	struct names names = {0};
 
@@ -311,7 +321,7 @@ static void read_job(struct job *j, int folder)
 
 		if (fd < 0)
 			continue;
-		add_attempt(j, fd, names.list[i]);
+		add_attempt(j, fd, below, names.list[i]);
 		close(fd);
 	}
 	names_free(&names);
@@ -356,7 +366,7 @@ static void read_newest_job(struct job *j, int folder)
 	fd = newest >= 0 ? open_folder(folder, names.list[which]) : -1;
 	if (fd >= 0) {
 		j->id = pool_strdup(&j->pool, names.list[which] + strlen("job-"));
-		read_job(j, fd);
+		read_job(j, fd, names.list[which]);
 		close(fd);
 	}
 	j->other = pool_alloc(&j->pool, (names.n + 1) * sizeof(*j->other));
@@ -464,15 +474,16 @@ struct job *job_folder_read(const char *path, struct err *e)
 		return NULL;
 	}
 	j = xcalloc(1, sizeof(*j));
+	j->root = pool_strdup(&j->pool, path);
 	switch (level_of(fd)) {
 	case LEVEL_DIR:
 		read_newest_job(j, fd);
 		break;
 	case LEVEL_JOB:
-		read_job(j, fd);
+		read_job(j, fd, NULL);
 		break;
 	case LEVEL_ATTEMPT:
-		add_attempt(j, fd, NULL);
+		add_attempt(j, fd, NULL, NULL);
 		break;
 	case LEVEL_NONE:
 		break;
@@ -483,6 +494,40 @@ struct job *job_folder_read(const char *path, struct err *e)
 		return j;
 	err_set(e, -ENOENT, "'%s' has no files of a job", path);
 	job_free(j);
+	return NULL;
+}
+
+static int open_attempt(const struct job *j, const struct job_attempt *a)
+{
+	int fd = j->root ? open(j->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	for (size_t i = 0; i < 2 && a->path[i] && fd >= 0; i++) {
+		int next = open_folder(fd, a->path[i]);
+
+		close(fd);
+		fd = next;
+	}
+	return fd;
+}
+
+json_t *job_verdict_read(const struct job *j, const struct job_attempt *a, const struct job_rank *r)
+{
+	struct stat st;
+	json_t *o = NULL;
+	int fd;
+
+	if (!r->verdict || strchr(r->verdict, '/') || !str_ends(r->verdict, ".verdict.json"))
+		return NULL;
+	fd = open_attempt(j, a);
+	if (fd < 0)
+		return NULL;
+	for (int i = 0; i < TRIES && fstat(fd, &st) == 0; i++)
+		if (!worth_another_try(read_json(fd, r->verdict, st.st_uid, &o)))
+			break;
+	close(fd);
+	if (o && json_is_object(o))
+		return o;
+	json_decref(o);
 	return NULL;
 }
 

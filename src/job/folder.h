@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "base/err.h"
 #include "base/pool.h"
 #include "job/rank.h"
@@ -23,6 +25,7 @@
 
 struct job_attempt {
 	uint32_t requeue, attempt;
+	const char *path[2];		/* its folder, below the one that was read: up to two names; NULL = no further */
 	struct job_rank *rank;		/* by rank; those without one last */
 	size_t n;
 	size_t n_damaged, n_foreign, n_older;	/* files that were left out: not ours, another user's, of an earlier run */
@@ -32,6 +35,7 @@ struct job_attempt {
 
 struct job {
 	struct pool pool;
+	const char *root;		/* the folder that was read; NULL = none was */
 	const char *id;
 	struct job_attempt *attempt;	/* ascending */
 	size_t n_attempts;
@@ -45,6 +49,9 @@ bool job_folder_is(const char *path);
 /* The newest job in it. NULL with the reason in `e`. */
 struct job *job_folder_read(const char *path, struct err *e);
 void job_free(struct job *j);
+
+/* The whole verdict of a rank, which lies beside its file; the caller owns it. NULL = there is none, or it is not to be trusted. */
+json_t *job_verdict_read(const struct job *j, const struct job_attempt *a, const struct job_rank *r);
 
 /* Adds what another source tells of a rank. */
 void job_attempt_add(struct job_attempt *a, const struct job_rank *r);

@@ -44,6 +44,7 @@ struct story {
 	struct job_divergence divergence;
 	struct job_absent absent;
 	bool *origin;
+	size_t late;		/* a rank that others wait for, while all goes on; NOBODY */
 };
 
 /* --- words ---------------------------------------------------------------------------------------- */
@@ -87,8 +88,7 @@ static const char *number_text(struct pool *pool, uint64_t n)
 	return pool_strdup(pool, format_thousands(text, sizeof(text), (double)n));
 }
 
-/* "all_reduce of 1,024 float32 at train.py:60" */
-static const char *call_text(struct pool *pool, const struct job_call *c)
+const char *job_call_text(struct pool *pool, const struct job_call *c)
 {
 	const char *count, *line;
 
@@ -256,8 +256,8 @@ static void tell_divergence(struct story *s)
 {
 	const struct job_divergence *d = &s->divergence;
 	struct pool *p = &s->a->pool;
-	const char *odd = call_text(p, job_call_of(&s->rank[d->odd[0]], d->comm, d->seq));
-	const char *most = call_text(p, job_call_of(&s->rank[d->other], d->comm, d->seq));
+	const char *odd = job_call_text(p, job_call_of(&s->rank[d->odd[0]], d->comm, d->seq));
+	const char *most = job_call_text(p, job_call_of(&s->rank[d->other], d->comm, d->seq));
 
 	if (odd && most)
 		because(s, pool_printf(p, "%s called %s as number %s of communicator %s, %s called %s",
@@ -277,7 +277,7 @@ static void tell_absent(struct story *s)
 
 	for (size_t i = 0; i < a->n && i < 4; i++) {
 		const struct job_rank *r = &s->rank[a->rank[i]];
-		const char *call = call_text(p, job_call_of(&s->rank[a->waiter[i]], a->comm[i], a->seq[i]));
+		const char *call = job_call_text(p, job_call_of(&s->rank[a->waiter[i]], a->comm[i], a->seq[i]));
 
 		because(s, pool_printf(p, "%s never came to call number %s of communicator %s%s%s; it %s",
 				       name_of(s, a->rank[i]), number_text(p, a->seq[i]), a->comm[i], call ? ", " : "",
@@ -301,6 +301,46 @@ static void drop_complaining(struct story *s)
 		a->comm[kept] = a->comm[i];
 		a->seq[kept] = a->seq[i];
 		a->waiter[kept++] = a->waiter[i];
+	}
+	a->n = kept;
+}
+
+/* How long the others had waited, at least, when the file of the absent one was written. */
+static double waited_s(struct story *s, size_t i)
+{
+	const struct job_absent *a = &s->absent;
+	const struct job_comm *c = job_comm_of(&s->rank[a->waiter[i]], a->comm[i]);
+	int64_t low = 0, high;
+
+	if (!c || !job_clocks_apart(s->clocks, a->waiter[i], a->rank[i], &low, &high))
+		return 0;
+	return (double)((int64_t)s->rank[a->rank[i]].written_ns + low - (int64_t)c->called_ns) / 1e9;
+}
+
+/* Nobody complains: a rank that runs and has not come yet is late, not to blame. */
+static void drop_late(struct story *s)
+{
+	struct job_absent *a = &s->absent;
+	struct pool *p = &s->a->pool;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		const struct job_rank *r = &s->rank[a->rank[i]];
+		const char *call = job_call_text(p, job_call_of(&s->rank[a->waiter[i]], a->comm[i], a->seq[i]));
+
+		if (!job_rank_is_snapshot(r)) {
+			a->rank[kept] = a->rank[i];
+			a->comm[kept] = a->comm[i];
+			a->seq[kept] = a->seq[i];
+			a->waiter[kept++] = a->waiter[i];
+			continue;
+		}
+		if (s->late == NOBODY)
+			s->late = a->rank[i];
+		because(s, pool_printf(p, "%s had not come to call number %s of communicator %s%s%s %.1f s after %s had gone that far%s%s",
+				       name_of(s, a->rank[i]), number_text(p, a->seq[i]), a->comm[i], call ? ", " : "",
+				    call ? call : "", waited_s(s, i), name_of(s, a->waiter[i]),
+				    r->doing ? "; it was at " : "", r->doing ? r->doing : ""));
 	}
 	a->n = kept;
 }
@@ -343,6 +383,8 @@ static enum job_how find_silent(struct story *s)
 	if (hurt && add_lost(s))
 		return HOW_LOST;
 	drop_complaining(s);
+	if (!hurt)
+		drop_late(s);
 	/* if nobody complains, and ranks were told to end, the job was cancelled wherever it was */
 	if (s->absent.n && (hurt || !any_end(s, END_TOLD))) {
 		only(s, s->absent.rank, s->absent.n);
@@ -496,7 +538,7 @@ static const char *at_words(struct story *s, size_t i)
 
 		if (c->called <= c->done)
 			continue;
-		call = call_text(p, job_call_of(r, c->id, c->called));
+		call = job_call_text(p, job_call_of(r, c->id, c->called));
 		return pool_printf(p, "%s %s, number %s of communicator %s", c->done ? "in" : "last called",
 				   call ? call : "a collective", number_text(p, c->called), c->id);
 	}
@@ -621,6 +663,8 @@ static const char *title_of(struct story *s)
 	case HOW_UNKNOWN:
 		return "ranks lost a peer, but nothing tells which one was the first";
 	default:
+		if (s->late != NOBODY)
+			return pool_printf(p, "nothing failed so far, but others wait for %s", name_of(s, s->late));
 		return s->a->n_role[ROLE_OPEN] ? "nothing failed so far" : "nothing failed";
 	}
 }
@@ -637,7 +681,7 @@ static size_t known_nodes(const struct story *s)
 struct job_answer *job_judge(const struct job_attempt *at)
 {
 	struct job_answer *a = xcalloc(1, sizeof(*a));
-	struct story s = {.a = a, .rank = at->rank, .n = at->n};
+	struct story s = {.a = a, .rank = at->rank, .n = at->n, .late = NOBODY};
 
 	a->attempt = at;
 	a->part = pool_alloc(&a->pool, (s.n + 1) * sizeof(*a->part));
@@ -654,7 +698,7 @@ struct job_answer *job_judge(const struct job_attempt *at)
 	s.clocks = job_clocks_new(s.rank, s.n);
 	a->n_nodes = known_nodes(&s);
 	job_find_divergence(&s.divergence, s.rank, s.n);
-	job_find_absent(&s.absent, s.rank, s.n);
+	job_find_absent(&s.absent, s.rank, s.n, s.clocks);
 	a->how = find_origins(&s);
 	if (a->how != HOW_NOT)
 		find_first(&s);

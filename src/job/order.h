@@ -15,6 +15,7 @@
 #include "base/pool.h"
 
 struct job_attempt;
+struct job_call;
 struct job_rank;
 
 /* What a rank is in the story. */
@@ -72,6 +73,9 @@ void job_answer_free(struct job_answer *a);
 
 /* "0-7, 9": of ascending numbers; at most `max` ranges, then "and 12 more". */
 const char *job_ranges(struct pool *pool, const uint32_t *number, size_t n, size_t max);
+
+/* "all_reduce of 1,024 float32 at train.py:60"; NULL = not known. */
+const char *job_call_text(struct pool *pool, const struct job_call *c);
 
 /* "rank 3 on node1", or "process 4711 on node1". */
 const char *job_name(struct pool *pool, const struct job_rank *r);

@@ -31,6 +31,7 @@ static const struct field comm_fields[] = {
 	F_LINE(struct job_comm, id), F_LINE(struct job_comm, parent), F_NUMBER(struct job_comm, color, -1),
 	F_NUMBER(struct job_comm, order, -1), F_NUMBER(struct job_comm, rank, JOB_UNKNOWN),
 	F_NUMBER(struct job_comm, size, 0), F_NUMBER(struct job_comm, called, 0), F_NUMBER(struct job_comm, done, 0),
+	F_NUMBER(struct job_comm, called_ns, 0),
 	F_NUMBER(struct job_comm, captured, 0), F_BOOL(struct job_comm, aborted),
 	F_LIST(struct job_comm, "marks", mark, n_marks, marks), F_LIST(struct job_comm, "calls", call, n_calls, calls),
 	F_END,
@@ -109,7 +110,7 @@ static bool ascending(const struct job_comm *c)
 static bool comm_is_sane(const struct job_comm *c)
 {
 	if (!c->id || !*c->id || c->n_marks > READ_MARKS || c->n_calls > READ_CALLS || c->done > c->called ||
-	    !ascending(c))
+	    c->called_ns > INT64_MAX || !ascending(c))
 		return false;
 	if (c->n_calls && c->call[c->n_calls - 1].seq > c->called)
 		return false;
@@ -117,6 +118,11 @@ static bool comm_is_sane(const struct job_comm *c)
 		if (c->mark[i].in_ns > c->mark[i].out_ns || c->mark[i].seq > c->called || c->mark[i].out_ns > INT64_MAX)
 			return false;
 	return true;
+}
+
+bool job_rank_is_snapshot(const struct job_rank *r)
+{
+	return r->state == JOB_RUNNING && r->node_known;
 }
 
 bool job_rank_read(struct job_rank *r, const json_t *o, struct pool *pool)

@@ -39,6 +39,7 @@ struct job_comm {
 	int64_t color, order;		/* of the split; -1 = none */
 	uint32_t rank, size;
 	uint64_t called, done;		/* the newest call, and the newest that is known to have ended; 0 = none is */
+	uint64_t called_ns;		/* when the newest call was made; 0 = not known */
 	uint64_t captured;		/* calls that went into graphs */
 	bool aborted;
 	struct job_mark *mark;		/* ascending */
@@ -78,6 +79,9 @@ struct job_rank {
 	const char *path;
 	bool node_known;
 };
+
+/* Does its file say what it was doing at written_ns, not where it is now or how it ended? */
+bool job_rank_is_snapshot(const struct job_rank *r);
 
 /* Bounds of what is written, so that a healthy rank stays small. */
 #define JOB_COMMS_MAX	6

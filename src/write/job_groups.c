@@ -56,9 +56,11 @@ static struct job_group group_of(const struct job_answer *a, const struct item *
 		.role = item->part->role, .did = item->part->did, .at = item->part->at, .n = n, .example = item->index};
 
 	g.rank = pool_alloc(pool, (n + 1) * sizeof(*g.rank));
+	g.member = pool_alloc(pool, (n + 1) * sizeof(*g.member));
 	for (size_t i = 0; i < n; i++) {
 		uint32_t rank = a->attempt->rank[item[i].index].rank;
 
+		g.member[i] = item[i].index;
 		if (rank != JOB_UNKNOWN)
 			g.rank[g.n_ranks++] = rank;
 		if (!same_text(g.at, item[i].part->at))

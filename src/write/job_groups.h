@@ -16,6 +16,7 @@ struct job_group {
 	uint32_t *rank;		/* those that have a number, ascending */
 	size_t n_ranks, n;
 	size_t example;		/* the index of one */
+	size_t *member;		/* the indexes of all */
 };
 
 /* The largest first within a role. The list is the pool's. */

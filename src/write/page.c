@@ -958,6 +958,11 @@ void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored)
 	JSON_ADD(p->data, J_BOOL("stored", stored != NULL), J_VALUE("verdict", j));
 }
 
+void page_set_job(struct page *p, json_t *job)
+{
+	JSON_ADD(p->data, J_VALUE("job", job));
+}
+
 /* By lines: a long text would be cut. */
 void page_set_issue(struct page *p, const char *markdown)
 {

@@ -67,6 +67,9 @@ void page_add_machine(struct page *p, const struct doctor *d, const struct machi
 /* The verdict at the top; `stored` is one that was read from a file and replaces `v`, NULL = use `v`. */
 void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored);
 
+/* The ranks of a job (kind "job"; page_job.h) instead of processes; takes ownership. */
+void page_set_job(struct page *p, json_t *job);
+
 /* What "Copy for an issue" copies. */
 void page_set_issue(struct page *p, const char *markdown);
 

@@ -11,13 +11,15 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 E2E = os.path.join(HERE, "..", "e2e")
-sys.path[:0] = [E2E, os.path.join(HERE, "..", "snap")]
+sys.path[:0] = [E2E, os.path.join(HERE, "..", "snap"), os.path.join(HERE, "..", "job")]
+import histories  # noqa: E402
 import rules_blocks  # noqa: E402
 import rules_hangs  # noqa: E402
 import rules_kinds  # noqa: E402
 import rules_oom  # noqa: E402
 import run as e2e  # noqa: E402
 import toolbox  # noqa: E402
+import world  # noqa: E402
 
 # a name that would close the data's element and start a script if it were ever parsed as markup
 EVIL = "x</script><script>document.documentElement.dataset.ran=1<!-- \u2028 <img src=x onerror=document.documentElement.dataset.ran=2>.py"
@@ -181,7 +183,27 @@ class Pages:
             json.dump(BUNDLE, stream)
         self.write(name, path)
 
+    def job(self, name, plant, ranks, change=None):
+        """A planted history of a job; `change` alters its folder."""
+        folder = os.path.join(self.folder, name + "-job")
+        w = world.World(7, ranks=ranks)
+        w.folder = folder
+        expect = plant(w)
+        w.write(folder)
+        if change:
+            change(os.path.join(folder, "job-" + w.job, "attempt-0"), expect.first)
+        self.write(name, folder)
+
+    def make_jobs(self):
+        self.job("job", histories.fault, 16, with_verdict)
+        self.job("job-many", histories.fault, 4096)
+        self.job("job-two", histories.two_at_once, 64)
+        self.job("job-loose", histories.no_shared_event, 64)
+        self.job("job-gone", histories.node_without_files, 64)
+        self.job("job-absent", histories.straggler, 64)
+
     def make(self):
+        self.make_jobs()
         fault = self.record("fault", rules_blocks.PAST)
         self.write("fault", fault)
         self.write("oom", self.record("oom", rules_oom.PIECES))
@@ -207,6 +229,20 @@ class Pages:
         self.write("machine", self.with_checks("machine", fault))
         self.bundle("bundle")
         self.write("newer", self.spoil("newer", fault, raise_version), status=2)
+
+
+def with_verdict(attempt, first):
+    """The first rank has a verdict in full, and names that must stay names."""
+    path = glob.glob(os.path.join(attempt, "rank-%d.*.json" % first[0]))[0]
+    with open(path, encoding="utf-8") as stream:
+        rank = json.load(stream)
+    rank.update(command="python " + EVIL, message=EVIL, exception="RuntimeError", verdict=os.path.basename(path)[:-len("json")] + "verdict.json")
+    verdict = {"schema": 1, "cause": "illegal-access-past-end", "certainty": "certain", "title": rank["title"], "because": "the address lies " + EVIL,
+               "where": {"file": "/src/train.py", "shown": "train.py", "line": 61, "function": "step", "source": "y = kernel(x)  # " + EVIL},
+               "why": ["thread 7 read past the end"], "fix": [{"text": "mask the last block", "command": "grep -n mask train.py"}]}
+    for where, what in ((path, rank), (os.path.join(attempt, rank["verdict"]), verdict)):
+        with open(where, "w", encoding="utf-8") as stream:
+            json.dump(what, stream)
 
 
 def hide_epochs(part):

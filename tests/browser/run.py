@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The report page in a real browser: run.py BUILD [--keep FOLDER].
+"""The report page in a real browser: run.py BUILD [--keep FOLDER] [--jobs].
 
 Every panel must be there and be drawn or say what is missing; nothing may come from the network, nothing in a recording
 may run; keys do what the mouse does; the page is small and opens fast. --keep leaves pages and screenshots.
@@ -42,9 +42,15 @@ DRAWN = {
     "stacks": "fault ledger lines errors processes environment",
     "machine": "fault ledger map lines launches errors processes environment",
     "bundle": "environment",
+    "job": "ranks",
+    "job-many": "ranks",
+    "job-two": "ranks",
+    "job-loose": "ranks",
+    "job-gone": "ranks",
+    "job-absent": "ranks",
 }
-# a bundle describes a machine: there is no run to show
-ONLY = {"bundle": ("environment",)}
+# a bundle describes a machine: there is no run to show; a job has its ranks
+ONLY = {"bundle": ("environment",), **{name: ("ranks",) for name in DRAWN if name.startswith("job")}}
 BYTES_MAX = 5 << 20
 LOAD_MAX_MS = 1000
 
@@ -432,9 +438,83 @@ def check_choices(browser, pages):
     quiet(browser, "choices")
 
 
+def rows_of(browser):
+    return browser.run("return [...document.querySelectorAll('.rank')].map((r) => r.getAttribute('aria-label'))")
+
+
+def check_jobs(browser, pages):
+    """Ranks as rows over time: who was first, whom it hurt, who is missing, and each rank's verdict."""
+    tree = "document.querySelector('.ranks')"
+    browser.open(pages.path("job"))
+    said = text(browser, "#verdict")
+    check("job: the first rank, its line and what to do come first", "failed first" in text(browser, "h1") and "train.py:61" in said and "mask the last block" in said, said[:400])
+    check("job: names are shown as they are", making.EVIL.replace("\u2028", "?") in text(browser, ".chosen").replace("\u2028", "?"), text(browser, ".chosen")[:400])
+    check("job: the first one is chosen, with all of its verdict", "grep -n mask" in text(browser, ".chosen"), text(browser, ".chosen")[:400])
+    rows = rows_of(browser)
+    check("job: each rank has a row, the first one first", len(rows) == 16 and "failed first" in rows[0] and sum("victim (of rank" in row for row in rows) == 15, rows)
+    arrows = "return [...document.querySelectorAll('.rank')].filter((r) => [...r.querySelectorAll('path')].some((p) => /H.*m.*l/.test(p.getAttribute('d')))).length"
+    check("job: an arrow goes to each victim", browser.run(arrows) == 15, browser.run(arrows))
+    browser.run(tree + ".focus()")
+    browser.type("end")
+    check("job: keys choose a rank, and its answer is shown", "victim: " in text(browser, ".chosen") and "known to within" in text(browser, ".chosen"), text(browser, ".chosen"))
+    browser.run("document.querySelector('.chosen button').focus()")
+    browser.type("enter")
+    check("job: and lead to the one to blame", "failed first" in text(browser, ".chosen"), text(browser, ".chosen"))
+    browser.run("document.querySelector('.rank:nth-child(4)').click()")
+    check("job: a click chooses a rank", browser.run("return document.querySelector('.rank:nth-child(4)').getAttribute('aria-selected')") == "true" and "victim: " in text(browser, ".chosen"))
+    before = browser.run("return document.querySelector('.axis').textContent")
+    browser.run(tree + ".focus()")
+    browser.type("0")
+    whole = browser.run("return document.querySelector('.axis').textContent")
+    browser.type("+")
+    check("job: 0 shows the whole run, plus zooms", len({before, whole, browser.run("return document.querySelector('.axis').textContent")}) == 3, before, whole)
+
+    browser.open(pages.path("job-many"))
+    rows = rows_of(browser)
+    check("job-many: ranks that did the same share a row", len(rows) == 3 and "3,296 ranks" in rows[1], rows)
+    browser.run(tree + ".focus()")
+    browser.type("down")
+    browser.type("enter")
+    rows = rows_of(browser)
+    check("job-many: a row opens, and only rows in sight are in the page", 10 < len(rows) < 40 and browser.run("return %s.scrollHeight" % tree) > 60000, len(rows))
+    browser.type("end")
+    check("job-many: the last one can be reached", "ranks" in rows_of(browser)[-1] and "was ended by signal 15" in text(browser, ".chosen"), rows_of(browser)[-1])
+    browser.type("left")
+    browser.type("up")
+    check("job-many: and each of a group", "Rank 4095" in rows_of(browser)[-2] and "Rank 4095" in text(browser, ".chosen"), rows_of(browser)[-2])
+    browser.type("rank 2048", "#ranks input")
+    check("job-many: ranks can be searched for", any(row.startswith("Rank 2048 on") for row in rows_of(browser)), rows_of(browser))
+    began = time.monotonic()
+    for at in range(0, 60000, 3000):
+        browser.run("%s.scrollTop = %d" % (tree, at))
+    print("browser: job-many, 20 jumps through 4,096 ranks in %.0f ms" % ((time.monotonic() - began) * 1e3))
+
+    browser.open(pages.path("job-two"))
+    check("job-two: says that it cannot be ordered", "cannot be ordered" in text(browser, "#verdict .meta") and "cannot be ordered" in text(browser, "#ranks .legend"))
+    check("job-two: no arrow blames one of them", browser.run(arrows) == 0)
+    browser.open(pages.path("job-loose"))
+    check("job-loose: clocks that nothing relates are said to be so", "cannot be ordered by time" in text(browser, "#ranks"), text(browser, "#ranks")[:400])
+    browser.open(pages.path("job-gone"))
+    check("job-gone: ranks without a file have a row", any("8 ranks without a file" in row for row in rows_of(browser)) and "56-63" in text(browser, "#verdict"), rows_of(browser))
+    browser.open(pages.path("job-absent"))
+    check("job-absent: 0 is when the others complained", "complained" in text(browser, "#ranks p") and "never came" in rows_of(browser)[0], text(browser, "#ranks p"))
+    for theme in ("light", "dark"):
+        browser.prefer(theme)
+        browser.open(pages.path("job"))
+        check("job, %s: colors can be read" % theme, not browser.run(CONTRAST), browser.run(CONTRAST))
+    browser.prefer("light")
+    for width in (400, 1200):
+        browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        for name in ("job", "job-many", "job-two"):
+            browser.open(pages.path(name))
+            check("%s at %d: does not scroll sideways" % (name, width), browser.run("return document.documentElement.scrollWidth <= innerWidth"))
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+    quiet(browser, "jobs")
+
+
 def check_speed(browser, pages):
     """The best of several loads: the machine may be busy."""
-    for name in ("events", "many", "growth"):
+    for name in ("events", "many", "growth", "job-many"):
         best = 1e9
         for _ in range(6):
             browser.open(pages.path(name))
@@ -448,6 +528,7 @@ def check_speed(browser, pages):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
+    parser.add_argument("--jobs", action="store_true", help="only the pages of jobs")
     parser.add_argument("--keep", help="leave pages and screenshots in this folder")
     given = parser.parse_args()
     began = time.monotonic()
@@ -458,13 +539,16 @@ def main():
     os.makedirs(folder, exist_ok=True)
     try:
         pages = making.Pages(given.build, folder)
-        pages.make()
+        names = [name for name in DRAWN if name.startswith("job") or not given.jobs]
+        parts = (check_jobs,) if given.jobs else (check_verdicts, check_answer, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices,
+                                                  check_jobs, check_without_charts, check_speed)
+        (pages.make_jobs if given.jobs else pages.make)()
         with Browser(shutil.which("chromium"), shutil.which("chromedriver")) as browser:
-            for name in DRAWN:
+            for name in names:
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_answer, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
+            for part in parts:
                 part(browser, pages)
     finally:
         if not given.keep:

@@ -187,6 +187,52 @@ def rule__communicators_have_one_id_on_all_ranks_also_when_split(box):
     same(comms[0][1]["parent"], comms[0][0]["id"], "the parent of the split")
 
 
+def rule__a_job_that_hangs_tells_who_is_late_while_it_runs_and_after_its_node_died(box):
+    sim = os.path.join(box.build, "sim")
+    program = box.program("ranks", os.path.join(sim, "libnccl.so.2"), os.path.join(sim, "libcuda.so.1"), "-Wl,-rpath," + sim)
+    with tempfile.TemporaryDirectory() as folder:
+        told = lambda: [name for name in files_of(folder) if os.path.basename(name).startswith(("rank-", "process-"))]  # noqa: E731
+        run = subprocess.Popen([box.cuwhy, "run", "--gpu", "sim:h200,devices=2", "--job", folder, "--", program, "stuck"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, env=box.env(CUWHY_JOB_ID="n"))
+        try:
+            wait_for(lambda: told() and explain(box, folder)[0]["because"])
+            got, status = explain(box, folder)
+            run.send_signal(signal.SIGKILL)     # what is left is what a dead node leaves
+            run.wait(timeout=PATIENCE)
+            later, _ = explain(box, folder)
+        finally:
+            for name in told():
+                with open(name, encoding="utf-8") as f:
+                    os.kill(json.load(f)["pid"], signal.SIGKILL)
+    same((got["how"], status), ("none", 0), "answer (%s)" % got)
+    assert "others wait for rank 1" in got["title"] and "had not come to call number 3" in got["because"][0] and "all_reduce of 64" in got["because"][0], got
+    same(later["because"], got["because"], "after the node died")
+
+
+def rule__a_rank_killed_by_signal_9_leaves_its_collectives(box):
+    sim = os.path.join(box.build, "sim")
+    program = box.program("ranks", os.path.join(sim, "libnccl.so.2"), os.path.join(sim, "libcuda.so.1"), "-Wl,-rpath," + sim)
+
+    def ranks_in(folder):
+        found = {}
+        for name in files_of(folder):
+            if os.path.basename(name).startswith("rank-"):
+                with open(name, encoding="utf-8") as f:
+                    rank = json.load(f)
+                found[rank["rank"]] = rank
+        return found
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.Popen([box.cuwhy, "run", "--gpu", "sim:h200,devices=2", "--job", folder, "--", program, "stuck"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, env=box.env(CUWHY_JOB_ID="n"))
+        wait_for(lambda: [r for r in ranks_in(folder).values() if r.get("comms")])
+        for rank in ranks_in(folder).values():
+            os.kill(rank["pid"], signal.SIGKILL)
+        run.wait(timeout=PATIENCE)
+        left = ranks_in(folder)
+    same([(left[n]["signal"], left[n]["comms"][0]["called"]) for n in (0, 1)], [(9, 3), (9, 2)], "signal and calls")
+
+
 CAUGHT = """
 import ctypes, os, sys, time
 import cudrv

@@ -16,6 +16,7 @@
 #include "job/folder.h"
 #include "job/order.h"
 #include "write/job_report.h"
+#include "write/page_job.h"
 #include "write/report.h"
 
 #define FILES_MAX 64
@@ -52,6 +53,7 @@ static void judge(struct job *j, FILE *null)
 	answer = job_judge(j->attempt);
 	job_text(null, j, &answer, &style);
 	json_decref(job_json(j, &answer));
+	json_decref(page_job_json(j, &answer));
 	job_answer_free(answer);
 }
 

@@ -17,8 +17,8 @@ OOM = ("oom-larger-than-gpu", "the GPU's memory is too small for this tensor")
 
 
 class Expect:
-    def __init__(self, first, how, ordered=True, earlier=None):
-        self.first, self.how, self.ordered, self.earlier = sorted(first), how, ordered, earlier
+    def __init__(self, first, how, ordered=True, earlier=None, late=None):
+        self.first, self.how, self.ordered, self.earlier, self.late = sorted(first), how, ordered, earlier, late
 
 
 def any_rank(w):
@@ -239,9 +239,42 @@ def healthy(w):
     return Expect([], "none", ordered=False)
 
 
+def running(w):
+    """Nothing failed, and every file is of another moment of the last minute: who had called less is not late."""
+    for r in w.ranks:
+        steps = w.rnd.randrange(300)
+        r.called_at = w.now - steps * w.step
+        r.written = r.called_at + w.rnd.uniform(0, w.step / 2)
+        r.called -= steps
+        r.done = 0
+    return Expect([], "none", ordered=False)
+
+
+def stuck(w):
+    """One rank does not come, and nobody complains yet."""
+    late = any_rank(w)
+    for r in w.ranks:
+        r.called_at = w.now + w.rnd.uniform(0, 0.02) if r is not late else w.now - w.step
+        r.written = w.now + w.rnd.uniform(1, 60)
+    w.enters([r for r in w.ranks if r is not late])
+    return Expect([], "none", ordered=False, late=late.number)
+
+
+def node_lost_early(w):
+    """A machine dies half a minute after its last files: it is lost, and not late."""
+    expect = node_lost(w)
+    for x in w.ranks:
+        if x.number in expect.first:
+            x.called -= 150
+            x.done = x.called
+            x.called_at, x.written = w.now - 150 * w.step, w.now - 149.5 * w.step
+    return expect
+
+
 HISTORIES = [fault] * 5 + [fault_oom] * 3 + [fault_everybody_hurt] * 2 + [disk_full] * 2 + [two_far_apart] * 3 + [two_at_once] * 2 + \
             [two_on_one_node, no_shared_event] + [killed] * 3 + [killed_then_all_killed] * 2 + [fault_then_killed] * 2 + [node_lost] * 2 + \
-            [node_without_files, node_without_files_uneven, cancelled] + [divergence, divergence_count] + [straggler] * 2 + [ended_long_before, chain] + [restart] * 2 + [healthy]
+            [node_without_files, node_without_files_uneven, cancelled] + [divergence, divergence_count] + [straggler] * 2 + [ended_long_before, chain] + [restart] * 2 + [healthy] + \
+            [running, stuck, node_lost_early]
 
 
 def ask(cuwhy, folder):
@@ -256,6 +289,10 @@ def differences(got, expect):
         yield "how is %s, not %s" % (got["how"], expect.how)
     if first != expect.first:
         yield "first is %s, not %s" % (first, expect.first)
+    if expect.how == "none" and (expect.late is not None) != bool(got["because"]):
+        yield "because %s" % got["because"]
+    if expect.late is not None and "others wait for rank %d " % expect.late not in got["title"]:
+        yield "not rank %d: %s" % (expect.late, got["title"])
     if got["ordered"] != expect.ordered:
         yield "ordered is %s" % got["ordered"]
     if expect.earlier:

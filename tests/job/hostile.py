@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Job folders that others tampered with, and file systems that fail: hostile.py CUWHY INJECT. `cuwhy explain` must answer from what is
+"""Job folders that others tampered with, and file systems that fail: hostile.py CUWHY INJECT. `cuwhy explain` and `cuwhy report` must answer from what is
 sound, write nothing anywhere, follow no link, and print nothing that controls a terminal."""
 import json
 import os
@@ -63,6 +63,7 @@ class Check:
         before = snapshot(self.home)
         done = self.ask(folder, "--json", env=env)
         text = self.ask(folder, env=env)
+        page = self.page(folder, env)
         problems = []
         if snapshot(self.home) != before:
             problems.append("something was written")
@@ -78,7 +79,17 @@ class Check:
                 problems.append("%s is %s, not %s" % (key, got.get(key), value))
         if any(b < 32 and b != 10 for b in text.stdout + text.stderr) or b"\x7f" in text.stdout:
             problems.append("control bytes in the text")
+        if got and (page is None or len(page["ranks"]) != len(got["ranks"]) or page["title"] != got["title"]):
+            problems.append("the page tells something else")
+        if b"secret" in json.dumps(page).encode():
+            problems.append("the page has what lies elsewhere")
         self.say(name, problems)
+
+    def page(self, folder, env):
+        """The data of the report page."""
+        done = subprocess.run([self.cuwhy, "report", "-o", "-", folder], capture_output=True, timeout=60, check=False, env=dict(os.environ, HOME=self.home, **(env or {})))
+        parts = done.stdout.decode().split('id="cuwhy-data">')
+        return json.loads(parts[1].split("</script>")[0])["job"] if len(parts) == 2 else None
 
 
 def put(name, data):
@@ -132,6 +143,26 @@ def forged_numbers(where):
     put("rank-9.f.1.json", json.dumps(o).encode())(where)
 
 
+def verdicts(where):
+    """Verdicts that lie elsewhere: above the folder, behind a link, another user's."""
+    secret = json.dumps({"cause": "x", "title": "secret", "why": ["secret"]})
+    outside = os.path.join(where, "..", "..", "..", "x.verdict.json")
+    for path in (outside, os.path.join(where, "rank-3.planted.verdict.json")):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(secret)
+    if os.geteuid() == 0:
+        os.chown(os.path.join(where, "rank-3.planted.verdict.json"), 4242, 4242)
+    else:
+        os.unlink(os.path.join(where, "rank-3.planted.verdict.json"))
+    os.symlink(outside, os.path.join(where, "rank-2.link.verdict.json"))
+    for rank, verdict in ((1, "../../../x.verdict.json"), (2, "rank-2.link.verdict.json"), (3, "rank-3.planted.verdict.json"), (4, outside)):
+        path = os.path.join(where, next(n for n in os.listdir(where) if n.startswith("rank-%d.n" % rank)))
+        with open(path, encoding="utf-8") as f:
+            o = json.load(f)
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(dict(o, verdict=verdict), f)
+
+
 def writes(check, error):
     """`cuwhy run --job` on a folder that cannot be written to, or only the second time: the program ends as it would."""
     folder = os.path.join(check.home, "run-" + error)
@@ -160,6 +191,7 @@ def main():
     check.try_folder("left-over", put(".rank-3.n000.1003.json.77", b'{"cuwhy_job":1,'), files_damaged=0)
     check.try_folder("names", names, first=False)
     check.try_folder("numbers", forged_numbers, first=False)
+    check.try_folder("verdicts", verdicts, files_damaged=0)
     if os.geteuid() == 0:
         check.try_folder("other-user", other_user, files_foreign=1)
     for error in ("ESTALE", "EIO", "EINTR", "SHORT"):   # the first read of every file fails, or ends early

@@ -21,6 +21,7 @@ class Rank:
         self.state, self.ended, self.failed = "running", None, None
         self.extra = {}
         self.lost_file = False
+        self.written, self.called_at = None, None   # of one that runs: when its file was written; when the newest call was made
 
 
 class World:
@@ -90,6 +91,8 @@ class World:
     def comm(self, rank):
         digests = {}
         comm = {"id": "c0ffee0123456789", "rank": rank.number, "size": len(self.ranks), "called": rank.called, "done": rank.done}
+        if rank.called_at is not None:
+            comm["called_ns"] = self.clock(rank.node, rank.called_at)
         comm["marks"] = []
         for seq in sorted(rank.times):
             if seq <= rank.done:
@@ -109,7 +112,7 @@ class World:
         return int(hashlib.sha256(repr((seq, odd)).encode()).hexdigest()[:15], 16) | 1
 
     def file(self, rank):
-        written = rank.ended if rank.ended is not None else self.now
+        written = rank.ended if rank.ended is not None else rank.written if rank.written is not None else self.now
         o = {"cuwhy_job": 1, "job": self.job, "attempt": self.attempt, "rank": rank.number, "world": len(self.ranks),
              "local": rank.number % self.per_node, "node": "n%03d" % rank.node, "boot": "boot-%d" % rank.node,
              "command": "python train.py --config configs/llama-7b.yaml", "pid": 1000 + rank.number,

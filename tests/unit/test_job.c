@@ -17,6 +17,7 @@
 #include "job/folder.h"
 #include "job/identity.h"
 #include "job/order.h"
+#include "write/page_job.h"
 
 /* --- who ---------------------------------------------------------------------------------------- */
 
@@ -158,6 +159,67 @@ static void clocks__order_only_what_is_proven(void **state)
 	job_clocks_free(c);
 }
 
+/* --- the page ------------------------------------------------------------------------------------ */
+
+static json_int_t number_at(const json_t *list, size_t i, const char *key)
+{
+	return json_integer_value(json_object_get(json_array_get(list, i), key));
+}
+
+/* Rank 0 failed at 300 us of its clock; rank 1 lost it 600 us later, by a clock that is 1000 us ahead. Nothing relates rank 2's clock. */
+static void page__times_are_by_one_clock(void **state)
+{
+	struct job_mark a[] = {{.seq = 4, .in_ns = 100000, .out_ns = 120000}},
+			b[] = {{.seq = 4, .in_ns = 1100000, .out_ns = 1120000}};
+	struct job_comm comm[] = {{.id = "c", .called = 5, .done = 4, .mark = a, .n_marks = 1},
+				  {.id = "c", .called = 5, .done = 4, .mark = b, .n_marks = 1}};
+	struct job_rank r[3];
+	struct job_attempt at = {.rank = r, .n = 3};
+	struct job j = {.id = "j", .attempt = &at, .n_attempts = 1};
+	struct job_answer *answer;
+	const json_t *nodes, *ranks;
+	json_t *o;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		job_rank_init(&r[i]);
+		r[i].rank = i;
+		r[i].world = 5;
+		r[i].node = r[i].boot = i == 0 ? "a" : i == 1 ? "b" : "c";
+		r[i].node_known = true;
+		r[i].state = JOB_ENDED;
+		r[i].exit_known = true;
+		r[i].exit = 1;
+		r[i].comm = &comm[i % 2];
+		r[i].n_comms = i < 2;
+		r[i].of_peers = i ? "it lost its peers" : NULL;
+		r[i].written_ns = 2000000;
+		r[i].real_ns = 2000000 + i * 5000000;
+		r[i].failed_ns = i == 1 ? 1900000 : 300000;
+		r[i].ended_ns = i == 2 ? (uint64_t)INT64_MAX : r[i].failed_ns;	/* damaged */
+	}
+	r[0].own = true;
+	r[0].cause = "illegal-access";
+	r[0].verdict = "../../secret.verdict.json";
+	answer = job_judge(&at);
+	o = page_job_json(&j, &answer);
+	nodes = json_object_get(o, "nodes");
+	ranks = json_object_get(o, "ranks");
+	assert_int_equal(json_array_size(ranks), 3);
+	assert_int_equal(number_at(ranks, 0, "rank"), 0);
+	assert_int_equal(number_at(ranks, 0, "failed"), 0);
+	assert_int_equal(number_at(ranks, 1, "failed"), 600);
+	assert_int_equal(number_at(nodes, (size_t)number_at(ranks, 1, "node"), "apart"), 40);
+	assert_true(json_is_true(json_object_get(json_array_get(nodes, (size_t)number_at(ranks, 2, "node")), "loose")));
+	assert_int_equal(number_at(ranks, 2, "failed"), 10000);
+	assert_null(json_object_get(json_array_get(ranks, 2), "ended"));
+	assert_int_equal(number_at(ranks, 1, "of"), 0);
+	assert_int_equal(json_integer_value(json_object_get(o, "missing")), 2);
+	assert_int_equal(json_array_size(json_object_get(o, "verdicts")), 0);
+	json_decref(o);
+	job_answer_free(answer);
+}
+
 /* --- pickles --------------------------------------------------------------------------------------- */
 
 static void pickle__plain_data_is_read_and_nothing_is_executed(void **state)
@@ -200,6 +262,7 @@ int main(void)
 		cmocka_unit_test(names__the_rank_of_a_file),
 		cmocka_unit_test(ranges__are_short),
 		cmocka_unit_test(clocks__order_only_what_is_proven),
+		cmocka_unit_test(page__times_are_by_one_clock),
 		cmocka_unit_test(pickle__plain_data_is_read_and_nothing_is_executed),
 	};
 

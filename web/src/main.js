@@ -9,8 +9,11 @@ import { mapPanel } from "./map.js";
 import { whatIfPanel } from "./whatif.js";
 import { errorsPanel, launchesPanel } from "./launches.js";
 import { environmentPanel, processesPanel } from "./processes.js";
+import { jobVerdict } from "./job.js";
+import { ranksPanel } from "./jobranks.js";
 
 const PANELS = [
+  ["ranks", "Ranks over time", "Ranks", ranksPanel],
   ["fault", "The fault", "Fault", faultPanel],
   ["timeline", "Memory over time", "Over time", timelinePanel],
   ["what-if", "What other settings would have changed", "What if", whatIfPanel],
@@ -23,8 +26,10 @@ const PANELS = [
   ["environment", "Environment", "Environment", environmentPanel],
 ];
 
-// A bundle describes a machine, not a run.
-const panelsOf = (data) => (data.input.kind === "bundle" ? PANELS.filter(([id]) => id === "environment") : PANELS);
+// A bundle describes a machine, not a run; a job has ranks on many of them.
+const ONLY = { bundle: "environment", job: "ranks" };
+const panelsOf = (data) =>
+  PANELS.filter(([id]) => (ONLY[data.input.kind] ? id === ONLY[data.input.kind] : id !== "ranks"));
 
 const live = { charts: [], queue: [], later: (work) => live.queue.push(work) };
 const chosen = { process: 0, device: 0 };
@@ -167,7 +172,9 @@ function drawPanels(data, main, focus) {
   );
   clear(main).append(
     ...[
-      guard("verdict", () => verdictPanel(data, detailed[0] || object(list(data.processes)[0]))),
+      guard("verdict", () =>
+        data.job ? jobVerdict(data) : verdictPanel(data, detailed[0] || object(list(data.processes)[0])),
+      ),
       tools,
       ...panels.filter((p) => !empty(p)),
       ...panels.filter(empty),
@@ -240,7 +247,12 @@ function start() {
   drawPanels(data, main, false);
   const verdict = object(data.verdict);
   document.title = `cuwhy: ${
-    data.title || (verdict.cause === "none" ? "no CUDA failure" : null) || verdict.title || verdict.cause || "report"
+    data.title ||
+    object(data.job).title ||
+    (verdict.cause === "none" ? "no CUDA failure" : null) ||
+    verdict.title ||
+    verdict.cause ||
+    "report"
   }`;
   addEventListener("resize", () => {
     for (const chart of live.charts)

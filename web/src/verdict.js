@@ -116,7 +116,7 @@ function shownPlaces(sources) {
 
 const isOpen = (source) => ["suspect", "holder", "asked"].includes(source.role);
 
-function whereOf(data, verdict, sources, callers) {
+export function whereOf(data, verdict, sources, callers) {
   const where = sources.find((s) => s.role === "where");
   const at = object(verdict.where);
   const out = [];
@@ -185,7 +185,7 @@ function kernelOf(verdict) {
   );
 }
 
-function fixOf(verdict) {
+export function fixOf(verdict) {
   const fixes = list(verdict.fix);
   if (!fixes.length) return missing("No advice is known for this.");
   return el(
@@ -209,7 +209,7 @@ function fixOf(verdict) {
   );
 }
 
-function sureOf(verdict) {
+export function sureOf(verdict) {
   const candidates = list(verdict.candidates);
   const evidence = list(verdict.evidence);
   return [

@@ -26,6 +26,7 @@
 #include "base/json.h"
 #include "write/report_json.h"
 
+#define SOON_NS	     5000000000ull	/* after its start */
 #define EVERY_NS     60000000000ull	/* between two files of a process that runs */
 #define FINISH_NS    15000000000ull	/* for the last files, and for the other nodes */
 #define LOOK_MS	     20
@@ -35,13 +36,13 @@
 struct entry {
 	pid_t pid;
 	const struct process *process;	/* NULL = it is not recorded, or not yet */
-	struct pool pool;
+	struct pool pool, live;	/* live: what was read while it ran */
 	struct job_rank r;
 	int row;		/* of identity.def: which launcher gave the rank */
 	bool second;		/* another process of a rank that has one: told of only if it fails */
 	char name[256];		/* of its file; "" = none yet */
 	bool ended_told;
-	uint64_t told_ns;
+	uint64_t told_ns, next_ns;
 	uint64_t failures;	/* that it had when last looked at, while it ran */
 };
 
@@ -126,6 +127,7 @@ void run_job_free(struct run_job *j)
 		return;
 	for (size_t i = 0; i < j->n; i++) {
 		pool_release(&j->list[i]->pool);
+		pool_release(&j->list[i]->live);
 		free(j->list[i]);
 	}
 	free(j->list);
@@ -165,6 +167,7 @@ static struct entry *entry_new(struct run_job *j, pid_t pid, uint64_t started_ns
 	e->r.started_ns = started_ns;
 	if (!e->r.job)
 		e->r.job = JOB_UNNAMED;
+	e->next_ns = proc_mono_ns() + SOON_NS;
 	j->list = xgrow(j->list, j->n, &j->room, sizeof(*j->list));
 	return j->list[j->n++] = e;
 }
@@ -318,6 +321,36 @@ static void look_while_it_runs(struct run_job *j, struct entry *e)
 	trace_free(t);
 }
 
+static bool has_comms(const struct process *p)
+{
+	struct cw_header h;
+
+	if (!process_header(p, &h))
+		return false;
+	for (uint32_t i = 0; i < h.n_chunks && i < CW_MAX_CHUNKS; i++)
+		if (h.chunk[i].kind == CW_CHUNK_COMMS)
+			return true;
+	return false;
+}
+
+/* A rank that hangs, and one whose machine dies, is found by the collectives that it had come to. */
+static void tell_running(struct run_job *j, struct entry *e)
+{
+	const struct process *p = e->process;
+	size_t len = 0;
+	void *bytes = p && !p->ended && !p->judged && has_comms(p) ? process_bytes(p, &len) : NULL;
+	struct trace *t = bytes ? trace_from_bytes(bytes, len, NULL) : NULL;
+
+	if (t) {
+		e->r.n_comms = 0;
+		e->r.doing = NULL;
+		pool_release(&e->live);
+		job_comms_of(&e->r, t, &e->live);
+		trace_free(t);
+	}
+	tell(j, e);
+}
+
 /* --- all of them ---------------------------------------------------------------------------------------- */
 
 /* Without a name and a rank, the program may be a launcher that names the job for its ranks only: they tell, or its end does. */
@@ -424,10 +457,12 @@ void run_job_step(struct run_job *j, const struct server *s, const struct child 
 		look_while_it_runs(j, e);
 		if (!e->name[0])
 			continue;
-		if (now >= e->told_ns + EVERY_NS)
-			tell(j, e);
-		if (e->told_ns + EVERY_NS < j->next_ns)
-			j->next_ns = e->told_ns + EVERY_NS;
+		if (now >= e->next_ns) {
+			tell_running(j, e);
+			e->next_ns = now + EVERY_NS;
+		}
+		if (e->next_ns < j->next_ns)
+			j->next_ns = e->next_ns;
 	}
 }
 

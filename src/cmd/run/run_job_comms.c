@@ -97,6 +97,8 @@ static void take_comm(struct job_comm *to, const struct cw_comm *from, const str
 				.size = from->size,
 				.called = from->called,
 				.aborted = from->aborted};
+	if (from->called && from->call[from->called % CW_COMM_CALLS].seq == from->called)
+		to->called_ns = from->call[from->called % CW_COMM_CALLS].mono_ns;
 	take_calls(to, from, t, pool);
 	take_marks(to, from, pool);
 }
@@ -138,6 +140,7 @@ void job_comms_of(struct job_rank *r, struct trace *t, struct pool *pool)
 	const struct cw_comms *all = trace_nth_chunk(t, CW_CHUNK_COMMS, 0, &len);
 
 	r->n_comms = 0;
+	r->doing = NULL;
 	if (all && len >= sizeof(*all))
 		take_all(r, all, t, pool);
 	take_last_line(r, t, pool);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two ranks in two processes that use NCCL, linked with it as PyTorch is: ranks MODE. Rank 1 stops after the third collective
- * (`absent`), calls another one as its third (`diverge`), or both end well (`fine`). What waits is ended by signal 6, as PyTorch's
- * watchdog does.
+ * Two ranks in two processes that use NCCL, linked with it as PyTorch is: ranks MODE. Rank 1 stops after the second collective
+ * (`absent`; `stuck`: and nobody complains), calls another one as its third (`diverge`), or both end well (`fine`). What waits is
+ * ended by signal 6, as PyTorch's watchdog does.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void rank_work(int rank, const id_t_ *id, const char *mode)
 	must(ncclCommSplit(comm, 5, rank, &half, NULL), "split");
 	must(ncclAllReduce((void *)from, (void *)to, 7, 7, 0, half, NULL), "all_reduce");
 	for (int i = 1; i <= 3; i++) {
-		if (rank == 1 && i == 3 && !strcmp(mode, "absent")) {
+		if (rank == 1 && i == 3 && (!strcmp(mode, "absent") || !strcmp(mode, "stuck"))) {
 			pause();
 		} else if (rank == 1 && i == 3 && !strcmp(mode, "diverge")) {
 			ncclAllGather((void *)from, (void *)to, 64, 9, comm, NULL);
@@ -61,6 +61,8 @@ static void rank_work(int rank, const id_t_ *id, const char *mode)
 		must(ncclCommDestroy(comm), "destroy");
 		exit(0);
 	}
+	if (!strcmp(mode, "stuck"))
+		pause();
 	sleep(1);
 	raise(SIGABRT);
 }

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Recordings that a cuwhy with format 2.9 wrote: what is read from them stays what it was.
+for name in fault memory collectives; do
+	python3 -c 'import lzma, sys; sys.stdout.buffer.write(lzma.open(sys.argv[1]).read())' "$BUILD/../tests/golden/2.9-$name.cwr.xz" >$name.cwr
+	cuwhy explain --json $name.cwr >$name.json
+	python3 - $name.json <<'END'
+import json, sys
+v = json.load(open(sys.argv[1]))
+print(sys.argv[1], v["cause"], *[(v.get(key) or {}).get(part) for key, part in (("error", "code"), ("where", "file"), ("where", "line"), ("where", "function"))])
+ledger = ((v.get("memory") or {}).get("ledger") or {}).get("parts")
+if ledger:
+    print(ledger)
+END
+	cuwhy report -o $name.html $name.cwr >/dev/null || echo "no page"
+done
