@@ -60,7 +60,7 @@ OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat)
 OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads)
 endif
 
-.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-packages check-aarch64 check-browser check-gpu check-all \
+.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-spelling check-packages check-aarch64 check-browser check-gpu check-all \
 	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
@@ -107,6 +107,7 @@ help:
 ## make check-newcomer  what somebody does who has read README.md alone, on bare Debian 11, 12 and 13; downloads them (SUITES="bookworm"); as root
 ## make check-aarch64  the cases on the simulated GPU, built for aarch64 and run by qemu-user; make wheel-aarch64: the wheel for it
 ## make static      build/cuwhy-static: just the program, fully statically linked
+## make check-spelling  misspelled words, by codespell
 ## make format      format the C files (clang-format-14)
 ## make format-web  format the report page's JavaScript
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
@@ -464,6 +465,11 @@ check-contributing: parts
 check-tree: parts
 	@$(NEEDS) format || $(call skipped,the format of C files)
 	@sh tools/check_tree.sh $(B)
+
+# Not part of `check`: each version of codespell knows other words.
+check-spelling:
+	@command -v codespell >/dev/null || { echo "spelling: skipped, there is no codespell: pip install codespell"; exit 0; }; \
+		codespell && echo "spelling: nothing found by codespell $$(codespell --version)"
 
 .PHONY: format
 format:
