@@ -111,7 +111,7 @@ help:
 ## make format      format the C files (clang-format-14)
 ## make format-web  format the report page's JavaScript
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
-## make install     into $(DESTDIR)$(PREFIX)
+## make install     into $(DESTDIR)$(PREFIX); make uninstall takes it away again
 ##
 ## make charts      build the report page with charts: fetches uPlot with pip or npm, which `make` does, too, but does not insist on
 ## CHARTS=no  build the report page without charts
@@ -606,6 +606,14 @@ install-files:
 		install -m 644 $(B)/lib32/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32/; fi
 	rm -rf $(DESTDIR)$(PREFIX)/lib/cuwhy/preload
 	cp -dR $(B)/preload $(DESTDIR)$(PREFIX)/lib/cuwhy/
+
+# Takes away what install-files put there.
+.PHONY: uninstall
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/cuwhy $(DESTDIR)$(PREFIX)/share/man/man1/cuwhy.1 $(DESTDIR)$(PREFIX)/share/man/man1/cuwhy-*.1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuwhy $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cuwhy \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cuwhy.fish
+	rm -rf $(DESTDIR)$(PREFIX)/lib/cuwhy
 
 clean:
 	rm -rf build build-san

