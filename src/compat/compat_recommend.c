@@ -93,7 +93,8 @@ static struct compat_driver comparable_driver(const struct compat_ask *ask)
 		struct compat_need need;
 
 		compat_driver_needed(windows_floors[i].cuda_major * 1000, &need);
-		if (d.major >= need.least.major && (d.major < least->major || (d.major == least->major && d.minor < least->minor)))
+		if (d.major >= need.least.major &&
+		    (d.major < least->major || (d.major == least->major && d.minor < least->minor)))
 			return (struct compat_driver){need.least.major - 1, COMPAT_ANY_RELEASE, 0};
 	}
 	return (struct compat_driver){d.major, COMPAT_ANY_RELEASE, 0};

@@ -136,7 +136,8 @@ static const struct plural nouns[] = {
 	{"turns", "turn"},	       {"values", "value"},	  {"workers", "worker"},     {NULL, NULL},
 };
 static const struct plural verbs[] = {
-	{"are", "is"}, {"do", "does"}, {"fit", "fits"}, {"have", "has"}, {"hold", "holds"}, {"use", "uses"}, {"were", "was"}, {NULL, NULL},
+	{"are", "is"},	   {"do", "does"},  {"fit", "fits"}, {"have", "has"},
+	{"hold", "holds"}, {"use", "uses"}, {"were", "was"}, {NULL, NULL},
 };
 
 #define ADJECTIVES_MAX 2	/* "1 other autograd node" */
@@ -178,7 +179,8 @@ static void put_singular(struct buf *out, const char *s)
 
 static bool ends_with_one(const struct buf *out)
 {
-	return out->len && out->data[out->len - 1] == '1' && (out->len == 1 || !strchr("0123456789.,-", out->data[out->len - 2]));
+	return out->len && out->data[out->len - 1] == '1' &&
+	       (out->len == 1 || !strchr("0123456789.,-", out->data[out->len - 2]));
 }
 
 static bool put_part(struct buf *out, const struct part *part, const struct casefile *f, bool counted)

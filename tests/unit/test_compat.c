@@ -264,15 +264,24 @@ static void wheel__for_windows_goes_by_the_branch(void **state)
 		struct compat_driver driver;
 		int cuda;
 	} floors[] = {
-		{{528, 33, 0}, 12}, {{528, 2, 0}, 11}, {{527, 41, 0}, 11}, {{525, COMPAT_ANY_RELEASE, 0}, 11}, {{528, COMPAT_ANY_RELEASE, 0}, 12},
-		{{452, 39, 0}, 11}, {{452, 6, 0}, 0},  {{451, 48, 0}, 0},  {{580, 88, 0}, 13},			   {{576, 2, 0}, 12},
+		{{528, 33, 0}, 12},
+		{{528, 2, 0}, 11},
+		{{527, 41, 0}, 11},
+		{{525, COMPAT_ANY_RELEASE, 0}, 11},
+		{{528, COMPAT_ANY_RELEASE, 0}, 12},
+		{{452, 39, 0}, 11},
+		{{452, 6, 0}, 0},
+		{{451, 48, 0}, 0},
+		{{580, 88, 0}, 13},
+		{{576, 2, 0}, 12},
 	};
 	for (size_t i = 0; i < sizeof(floors) / sizeof(floors[0]); i++) {
 		size_t n;
 
 		ask.driver = floors[i].driver;
 		n = compat_recommend(&ask, list, COMPAT_CHOICES_MAX);
-		assert_int_equal(n > 0 && list[0].fit <= COMPAT_FIT_MINOR ? list[0].wheel->cuda / 1000 : 0, floors[i].cuda);
+		assert_int_equal(n > 0 && list[0].fit <= COMPAT_FIT_MINOR ? list[0].wheel->cuda / 1000 : 0,
+				 floors[i].cuda);
 	}
 }
 

@@ -91,7 +91,8 @@ static int cannot_run(const char *program, int code, struct err *e)
 	err_set(e, -code, "cannot run '%s': %s", program, strerror(code));
 	if (code == ENOENT && strchr(program, '/') && stat(program, &st) == 0)
 		err_hint(e, "the file exists, but the interpreter that it names does not");
-	else if (str_ends(program, ".py") && (code == EACCES || code == ENOEXEC || (code == ENOENT && stat(program, &st) == 0)))
+	else if (str_ends(program, ".py") &&
+		 (code == EACCES || code == ENOEXEC || (code == ENOENT && stat(program, &st) == 0)))
 		err_hint(e, "try: cuwhy run %s %s", python_here(), program);
 	else if (code == ENOENT && !strcmp(program, "python") && strcmp(python_here(), "python") != 0)
 		err_hint(e, "there is no 'python' in PATH; try %s", python_here());
