@@ -60,7 +60,7 @@ OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat)
 OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads)
 endif
 
-.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-packages check-aarch64 check-browser check-gpu check-all \
+.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-spelling check-packages check-aarch64 check-browser check-gpu check-all \
 	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
@@ -104,12 +104,14 @@ help:
 ## make sdist       build/cuwhy-….tar.gz: what pip builds the wheel from
 ## make deb         build/cuwhy_….deb, for Debian and Ubuntu
 ## make check-packages  all three: auditwheel, twine and lintian have nothing to say, pip builds the wheel from the sources, twice the same bytes
+## make check-newcomer  what somebody does who has read README.md alone, on bare Debian 11, 12 and 13; downloads them (SUITES="bookworm"); as root
 ## make check-aarch64  the cases on the simulated GPU, built for aarch64 and run by qemu-user; make wheel-aarch64: the wheel for it
 ## make static      build/cuwhy-static: just the program, fully statically linked
+## make check-spelling  misspelled words, by codespell
 ## make format      format the C files (clang-format-14)
 ## make format-web  format the report page's JavaScript
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
-## make install     into $(DESTDIR)$(PREFIX)
+## make install     into $(DESTDIR)$(PREFIX); make uninstall takes it away again
 ##
 ## make charts      build the report page with charts: fetches uPlot with pip or npm, which `make` does, too, but does not insist on
 ## CHARTS=no  build the report page without charts
@@ -293,15 +295,24 @@ $(B)/tests/test_sites $(B)/tests/test_epochs $(B)/tests/test_event_log: $(addpre
 
 # Every suite records the rules that matched in it; a rule that never matched fails the check: add a case or remove the rule.
 FIRED := $(abspath $(B))/rules-fired
+# What needs a package that cannot be had (no network, another system) is skipped aloud, and named again at the end of the check.
+NEEDS   := sh tools/deps.sh
+skipped  = { mkdir -p $(B) && echo "SKIPPED: $(1)" | tee -a $(B)/skipped; }
+# no test may run a stale module from Python's cache, which compares times of one second
+export PYTHONDONTWRITEBYTECODE := 1
 check: deps
 	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
-	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages check-advice check-job check-python check-wheel check-demo check-page check-browser check-tsan check-soak check-wild-own check-contributing check-tree
-	@$(PYTHON) tools/check_rules.py $(FIRED) --strict
+	@rm -f $(B)/skipped
+	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages check-advice check-job check-python check-wheel check-demo check-page check-network check-browser check-tsan check-soak check-wild-own check-contributing check-tree
+	@$(call rules_fired)
+	@[ ! -s $(B)/skipped ] || { echo "Not everything was checked:" && sed 's/^/  /' $(B)/skipped; }
+
+# unit tests match rules that nothing else does
+rules_fired = if grep -qs '^SKIPPED: unit' $(B)/skipped; then echo "SKIPPED: rules that never match, as unit tests did not run"; else $(PYTHON) tools/check_rules.py $(FIRED) --strict; fi
 
 check-unit: parts
-	@sh tools/deps.sh unit
-	@$(MAKE) --no-print-directory $(UNIT)
-	@sh tests/unit/run.sh $(B) $(UNIT)
+	@if $(NEEDS) unit; then $(MAKE) --no-print-directory $(UNIT) && sh tests/unit/run.sh $(B) $(UNIT); \
+		else $(call skipped,unit tests$(comma) there is no libcmocka-dev); fi
 
 check-cli: parts
 	@sh tests/cli/run.sh $(B)
@@ -368,7 +379,7 @@ check-snap: parts
 
 # The Python package, with a fake PyTorch; and the wheel, installed into an empty environment.
 check-python: parts
-	@sh tools/deps.sh python || echo "python: tests that need these packages are skipped"
+	@$(NEEDS) python || $(call skipped,tests of Python that need these packages)
 	@CUWHY_PROGRAM=$(abspath $(B))/cuwhy PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
 
 # TORCH=FOLDER: another PyTorch than that of check-torch.
@@ -378,7 +389,7 @@ check-frameworks: parts
 
 check-wheel: parts
 ifeq ($(SAN),)
-	@sh tools/deps.sh python || echo "wheel: tests that need these packages are skipped"
+	@$(NEEDS) python || $(call skipped,tests of the wheel that need these packages)
 	@$(MAKE) --no-print-directory $(WHEEL) $(B)/cuwhy-static
 	@$(PYTHON) tests/wheel/check.py $(B) $(WHEEL)
 else
@@ -387,6 +398,15 @@ endif
 
 check-page:
 	@$(PYTHON) tests/page/check.py
+
+# What the other checks download may fail: they say so, and go on.
+check-network:
+	@$(PYTHON) tests/network/check.py
+
+# As root, with network and debootstrap: what README.md promises, on bare Debian 11, 12 and 13 (SUITES="bookworm").
+check-newcomer:
+	@$(NEEDS) newcomer
+	@$(PYTHON) tests/newcomer/run.py $(SUITES)
 
 check-demo: parts
 	@PYTHON=$(PYTHON) $(PYTHON) tests/demo/check.py $(B)
@@ -421,9 +441,9 @@ pictures: parts
 
 # The report page in a real browser, and how its JavaScript is laid out.
 check-browser: parts
-	@sh tools/deps.sh browser
-	@$(PYTHON) tests/browser/run.py $(B)
-	@sh tools/prettier.sh --check $(WEB_JS) || { [ $$? = 3 ] && echo "browser: the layout of JavaScript is not checked: there is no prettier"; }
+	@if $(NEEDS) browser; then $(PYTHON) tests/browser/run.py $(B) || { [ $$? = 77 ] && $(call skipped,the page in a browser$(comma) it was built without charts); }; \
+		else $(call skipped,the page in a browser$(comma) there is no chromium); fi
+	@sh tools/prettier.sh --check $(WEB_JS) || { [ $$? = 3 ] && $(call skipped,the layout of JavaScript$(comma) there is no prettier); }
 
 # Of line lengths alone tools/check_tree.sh takes care without Node.js.
 WEB_JS := $(sort $(wildcard web/src/*.js))
@@ -443,8 +463,13 @@ check-contributing: parts
 	@$(PYTHON) tests/contributing/check.py $(B)
 
 check-tree: parts
-	@sh tools/deps.sh format || echo "tree: the format of C files is not checked"
+	@$(NEEDS) format || $(call skipped,the format of C files)
 	@sh tools/check_tree.sh $(B)
+
+# Not part of `check`: each version of codespell knows other words.
+check-spelling:
+	@command -v codespell >/dev/null || { echo "spelling: skipped, there is no codespell: pip install codespell"; exit 0; }; \
+		codespell && echo "spelling: nothing found by codespell $$(codespell --version)"
 
 .PHONY: format
 format:
@@ -581,6 +606,14 @@ install-files:
 		install -m 644 $(B)/lib32/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32/; fi
 	rm -rf $(DESTDIR)$(PREFIX)/lib/cuwhy/preload
 	cp -dR $(B)/preload $(DESTDIR)$(PREFIX)/lib/cuwhy/
+
+# Takes away what install-files put there.
+.PHONY: uninstall
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/cuwhy $(DESTDIR)$(PREFIX)/share/man/man1/cuwhy.1 $(DESTDIR)$(PREFIX)/share/man/man1/cuwhy-*.1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuwhy $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cuwhy \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cuwhy.fish
+	rm -rf $(DESTDIR)$(PREFIX)/lib/cuwhy
 
 clean:
 	rm -rf build build-san

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stride in bytes where the kernel wants elements. CUDA notices when the program waits, many launches later."""
+import os
+import sys
+
 import torch
-import row_kernels  # a CUDA extension
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
+import row_kernels  # noqa: E402, a CUDA extension
 
 WIDTH = 1024
 

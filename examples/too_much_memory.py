@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results that are kept: the card fills up, and the next allocation fails."""
-from gpu import Gpu
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
+from gpu import Gpu  # noqa: E402
 
 
 def evaluate(gpu, kept, rows):

@@ -41,7 +41,7 @@ def wilson(right, n, z=1.96):
     return (middle - spread) / (1 + z * z / n), (middle + spread) / (1 + z * z / n)
 
 
-def labelled(half):
+def labeled(half):
     """(id, causes that are right, files) of one half of tests/text/reports, and of the public cases with the tuned one."""
     found = [(r["id"], reports.accepted(r), reports.parts(r)) for r in reports.read_all() if reports.half(r) == half]
     if half == reports.HALVES[0] and os.path.exists(check.CASES):
@@ -120,7 +120,7 @@ def main():
     p.add_argument("build", nargs="?", default="build")
     p.add_argument("--rules", action="store_true", help="also list every rule that a report showed")
     o = p.parse_args()
-    found, held = (answers(o.build, labelled(half)) for half in reports.HALVES)
+    found, held = (answers(o.build, labeled(half)) for half in reports.HALVES)
     mine = answers(o.build, own())
     known = check_rules.rules()
     table("reports, as said", found)

@@ -84,7 +84,7 @@ python3 tools/render_causes.py --check "$build" >"$tmp/against" 2>&1
 claim "docs/causes is what kb/causes says"
 
 python3 tools/collect.py check >"$tmp/against" 2>&1
-claim "every labelled report is complete, has neutral names, and is in nobody else's words"
+claim "every labeled report is complete, has neutral names, and is in nobody else's words"
 
 echo "tree: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Adds labelled reports to tests/text/reports, and checks those that are there.
+"""Adds labeled reports to tests/text/reports, and checks those that are there.
 
   tools/collect.py check                  every report: complete, neutral, in nobody else's words
   tools/collect.py add FILE --to NAME     one report, a JSON object without id: neutral names, an id, its half; `-` reads stdin

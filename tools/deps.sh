@@ -39,6 +39,7 @@ if [ "${1:-}" = aarch64 ]; then
 	need_command qemu-aarch64-static qemu-user-static
 	need_command debootstrap debootstrap
 fi
+[ "${1:-}" = newcomer ] && need_command debootstrap debootstrap
 [ "${1:-}" = format ] && need_command clang-format-14 clang-format-14
 # a Python other than the system's gets its modules elsewhere
 if [ "${1:-}" = python ] && [ "$(command -v python3)" = /usr/bin/python3 ]; then
@@ -57,13 +58,18 @@ fi
 if [ "${DEPS:-install}" = install ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 	echo "installing:$missing"
 	log=$(mktemp)
-	apt-get update >"$log" 2>&1 </dev/null
+	# a network that stumbles, another apt at work: neither ends it at once
+	apt() { DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 -o Acquire::http::Timeout=30 -o DPkg::Lock::Timeout=120 "$@" >>"$log" 2>&1 </dev/null; }
+	apt update
 	# Debian 11 calls it by another name
 	[ -z "$wheel_of_pip" ] || apt-cache show python3-pip-whl >/dev/null 2>&1 || missing=$(echo "$missing" | sed 's/python3-pip-whl/python-pip-whl/')
-	if DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >>"$log" 2>&1 </dev/null; then
-		rm -f "$log"
-		exit 0
-	fi
+	for try in 1 2; do
+		if apt install -y --no-install-recommends $missing; then
+			rm -f "$log"
+			exit 0
+		fi
+		[ $try = 2 ] || { sleep "${DEPS_PAUSE:-5}"; apt update; }
+	done
 	tail -n 20 "$log" >&2
 	rm -f "$log"
 	echo "cuwhy: cannot install these packages:$missing" >&2

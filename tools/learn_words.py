@@ -37,7 +37,7 @@ def words_of(text):
     return {word for word in runs if SHORTEST <= len(word) <= LONGEST}
 
 
-def labelled_texts():
+def labeled_texts():
     for report in reports.read_all():
         yield report["id"], reports.accepted(report), words_of(report["text"] + "\n" + report["env"]), reports.half(report) == "tuned"
     for folder in ("own", "clean"):
@@ -45,10 +45,10 @@ def labelled_texts():
             yield None, causes, words_of(text), True
 
 
-def labelled():
+def labeled():
     """(id, causes, words, learned) of each text; our own ones and pages have no id. The page of a cause that no text has (a process that is looked
     at while it runs) says nothing about texts."""
-    texts = list(labelled_texts())
+    texts = list(labeled_texts())
     told = {causes[0] for _, causes, _, learned in texts if learned}
     for cause in sorted(told - {"none"}):
         with open(os.path.join(ROOT, "kb", "causes", cause + ".md"), encoding="utf-8") as f:
@@ -109,7 +109,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     p.add_argument("--score", action="store_true", help="how often the words alone find the cause")
     o = p.parse_args()
-    texts = list(labelled())
+    texts = list(labeled())
     words = Words([(causes[0], text) for _, causes, text, learned in texts if learned])
     if o.score:
         return score(words, texts)

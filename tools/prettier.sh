@@ -10,7 +10,8 @@ mkdir -p "$folder"
 # a package that matches this lock file is reused, so that a second run needs no network
 if ! cmp -s web/package-lock.json "$folder/node_modules/.cuwhy-lock"; then
 	cp web/package.json web/package-lock.json web/.npmrc "$folder/"
-	(cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund) >"$folder/npm.log" 2>&1 || exit 3
+	# npm by itself waits for minutes where there is no network
+	(cd "$folder" && timeout 300 npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=2 --fetch-timeout=30000) >"$folder/npm.log" 2>&1 || exit 3
 	cp web/package-lock.json "$folder/node_modules/.cuwhy-lock"
 fi
 node "$folder/node_modules/prettier/bin/prettier.cjs" --config web/package.json --log-level warn "$@"

@@ -30,7 +30,7 @@ def _write(verdict: Verdict, folder: Optional[str]) -> None:
             with open(os.path.join(folder, _name() + suffix), "w", encoding="utf-8") as f:
                 f.write(text)
     except (OSError, ValueError) as e:
-        log.warning("the verdict could not be written to '%s': %s", folder, e)
+        log.warning("cannot write the verdict to '%s': %s", folder, e)
 
 
 def told(exc: BaseException, folder: Optional[str], timeout: float = TIMEOUT) -> Optional[Verdict]:

@@ -118,6 +118,10 @@ def _doctor(deadline: Deadline) -> Optional[List[Mapping[str, Any]]]:
     return _checks
 
 
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
 def _size(n: int) -> str:
     return f"{n / (1 << 30):.1f} GiB" if n >= 1 << 30 else f"{n / (1 << 20):.1f} MiB"
 
@@ -133,12 +137,12 @@ def _lines(label: str, texts: List[str]) -> str:
 
 def _told(collected: Mapping[str, Any]) -> str:
     here = [f"PyTorch on device {d['device']}: {_size(d['allocated'])} in tensors (at most {_size(d['allocated_peak'])}), "
-            f"{_size(d['reserved'])} reserved, {d['ooms']} times out of memory" for d in collected["devices"]]
+            f"{_size(d['reserved'])} reserved, ran out of memory {_count(d['ooms'], 'time')}" for d in collected["devices"]]
     oom = collected["oom"]
     if oom:
         here.append(f"device {oom['device']} has {_size(oom['total'])}, of which {_size(oom['free'])} was free when "
                     f"{_size(oom['request'])} was requested")
-    held = [f"{_size(h['bytes'])} in {h['blocks']} blocks allocated at {h['file']}:{h['line']}" for h in collected["lines"]]
+    held = [f"{_size(h['bytes'])} in {_count(h['blocks'], 'block')} allocated at {h['file']}:{h['line']}" for h in collected["lines"]]
     bad = [f"{c.get('status')}: {c.get('text')}" for c in collected["doctor"] or [] if c.get("status") in ("FAIL", "WARN")]
     if collected["doctor"] is None:
         bad = ["the doctor could not be run"]

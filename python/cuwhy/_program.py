@@ -64,7 +64,7 @@ def ask(args: List[str], text: str, deadline: Deadline) -> Tuple[int, str]:
     except subprocess.TimeoutExpired:
         raise CuwhyError(f"'cuwhy {args[0]}' did not answer in time") from None
     except OSError as e:
-        raise CuwhyError(f"'{command[0]}' could not be started: {e.strerror}") from None
+        raise CuwhyError(f"'{command[0]}' cannot be started: {e.strerror}") from None
     return done.returncode, done.stdout[:_OUTPUT_MAX].decode("utf-8", "replace")
 
 

@@ -24,7 +24,7 @@
 	X(WORKER, "worker", "a worker process")                            \
 	X(PIPE, "pipe", "a pipe")                                          \
 	X(SOCKET, "socket", "a peer, on a socket")                         \
-	X(ACCEPT, "accept", "somebody to connect")                         \
+	X(ACCEPT, "accept", "a connection")                                \
 	X(STORE, "store", "other ranks, at the store")                     \
 	X(COLLECTIVE, "collective", "other ranks, in a collective")        \
 	X(CUDA, "cuda", "the GPU")                                         \

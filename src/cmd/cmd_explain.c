@@ -68,7 +68,7 @@ static const struct opt options[] = {
 	{"pid", 'p', "PID ...", "look at processes that run: is one hung, where, and what does it wait for", NULL,
 	 &given.pid},
 	{"all", 'a', NULL, "the same for every process that has loaded CUDA", &given.all, NULL},
-	{"look", 0, "TIME", "with --pid: look for so long (default 1s)", NULL, &given.look},
+	{"look", 0, "TIME", "with --pid: how long to look (default 1s)", NULL, &given.look},
 	{"no-stop", 0, NULL, "with --pid: stop no thread, not even for a moment; stacks are read until two readings agree",
 	 &given.no_stop, NULL},
 	{"list", 'l', NULL, "list the causes", &given.list, NULL},
@@ -440,7 +440,7 @@ static void print_no_oom(const char *path, const struct snapshot_source *o)
 			       format_bytes(reserved, sizeof(reserved), (double)o->d[i].all.reserved));
 	if (!o->s->n_events)
 		printf("  no history was recorded; torch.cuda.memory._record_memory_history() switches it on\n");
-	printf("  'cuwhy memory %s' shows who holds what\n", path);
+	printf("  'cuwhy memory %s' shows what holds the memory\n", path);
 }
 
 static void print_no_failure(FILE *out, const struct asked *a)

@@ -221,7 +221,7 @@ static int export_process(const struct choice *c, struct err *e)
 	if (rc == 0)
 		rc = playback_begin(&play, c->trace, bytes.data, bytes.len, e);
 	if (rc < 0)
-		fprintf(stderr, "cuwhy: done without the memory trace: %s\n", e->msg);
+		fprintf(stderr, "cuwhy: the memory trace was not used: %s\n", e->msg);
 	torchsnap_build(&s, c->trace, rc == 0 ? &play : NULL);
 	playback_release(&play);
 	buf_release(&bytes);

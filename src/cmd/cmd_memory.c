@@ -44,16 +44,16 @@ static struct {
 
 static const struct opt_usage usage = {
 	"memory", "[options] [RECORDING | SNAPSHOT] [RECORDING | SNAPSHOT]",
-	"Tells who held the memory of the GPUs in a recording (a folder, or one .cwr file): by line, by what\n"
+	"Shows what held the GPU memory in a recording (a folder, or one .cwr file): by line, by what\n"
 	"it is for, by library; and how it grew. Or in a snapshot that torch.cuda.memory._dump_snapshot wrote.\n"
 	"With two, or two moments of one (--at peak,end): which lines hold more, and what is new.\n"
-	"Without a file: every GPU of this machine, and who holds it; with --watch live, until Ctrl-C.",
+	"Without a file: every GPU of this machine, and which processes use it; with --watch live, until Ctrl-C.",
 	.notes = "WHAT is one or more of these, separated by commas: gpu=NAME, memory=SIZE, and options of\n"
 		 "PYTORCH_CUDA_ALLOC_CONF: expandable_segments, max_split_size_mb=256, ... What is known: the newest\n"
 		 "allocations, or with 'cuwhy run --memory-trace' all of them.\n",
 	.exits = "The exit status is 0; 1 when the recorded program failed for lack of memory, with --what-if does not\n"
-		 "fit, or with --max-growth holds more; 2 on failure, and when not every GPU could be asked.\n",
-	.examples = "  cuwhy memory                         who holds the GPUs of this machine now\n"
+		 "fit, or with --max-growth holds more; 2 on failure, and when the driver did not answer for every GPU.\n",
+	.examples = "  cuwhy memory                         which processes use the GPUs of this machine now\n"
 		    "  cuwhy memory --by kind out/          parameters, gradients, activations, ...\n"
 		    "  cuwhy memory --at peak --top 30 out/ the thirty biggest lines when most was in use\n"
 		    "  cuwhy memory --at 90s out/           a minute and a half after the start\n"
@@ -71,12 +71,12 @@ static const struct opt options[] = {
 	{"at", 0, "WHEN",
 	 "oom (default, if memory ran out), peak (default otherwise), end, or a time like 12.5s; A,B: both", NULL,
 	 &given.at},
-	{"top", 'n', "N", "show N of them (15)", NULL, &given.top},
+	{"top", 'n', "N", "show the N largest (15)", NULL, &given.top},
 	{"what-if", 0, "WHAT ...", "play it back on another card or with other settings; may be repeated", NULL,
 	 &given.what_if},
-	{"max-growth", 0, "N", "of two: exit with 1 if the second one holds more than that on top: 100MiB, 5%", NULL,
-	 &given.max_growth},
-	{"page", 0, "FILE", "of two: write the comparison as an HTML page, too", NULL, &given.page},
+	{"max-growth", 0, "N", "with two: exit with 1 if the second holds this much more than the first: 100MiB, 5%",
+	 NULL, &given.max_growth},
+	{"page", 0, "FILE", "with two: also write the comparison as an HTML page", NULL, &given.page},
 	{"watch", 'w', NULL, "this machine live: GPUs, processes, and memory by line of programs under 'cuwhy run'",
 	 &given.watch, NULL},
 	{"json", 0, NULL, "print one JSON object; with --watch, one a second", &given.json, NULL},
@@ -108,7 +108,7 @@ int no_gpu_answer(const struct gpu_usage *u, struct err *e)
 	switch (u->trouble) {
 	case USAGE_COMPLETE:
 		err_set(e, -ENODEV, "the NVIDIA driver says that there is no GPU");
-		return err_hint(e, "in a container, was it given one (--gpus)?");
+		return err_hint(e, "in a container: start it with --gpus all");
 	case USAGE_NO_LIBRARY:
 		err_set(e, -ENODEV, "there is no NVIDIA driver on this machine: %s", u->why);
 		return err_hint(
@@ -130,7 +130,7 @@ static int memory_of_machine(void)
 	struct err e = {0};
 	int status;
 
-	progress_begin("asking the NVIDIA driver");
+	progress_begin("querying the NVIDIA driver");
 	u = probe_gpus();
 	progress_end();
 	status = u->trouble == USAGE_COMPLETE ? EXIT_NOTHING : EXIT_TROUBLE;
@@ -142,7 +142,7 @@ static int memory_of_machine(void)
 	} else {
 		usage_print(stdout, u, isatty(STDOUT_FILENO) ? term_width(STDOUT_FILENO) : 0);
 		if (u->why[0])
-			fprintf(stderr, "cuwhy: this is not all: %s\n", u->why);
+			fprintf(stderr, "cuwhy: incomplete: %s\n", u->why);
 	}
 	usage_free(u);
 	return cmd_finish(status);

@@ -25,6 +25,8 @@
 #include "input/recording/damage.h"
 #include "input/recording/recording.h"
 #include "input/recording/trace.h"
+#include "input/text/input.h"
+#include "input/text/log.h"
 #include "input/snapshot/input.h"
 #include "job/folder.h"
 #include "judge/doctor.h"
@@ -48,10 +50,11 @@ static struct {
 } given;
 
 static const struct opt_usage usage = {
-	"report", "[options] [RECORDING | DUMP | SNAPSHOT | BUNDLE | JOB ...]",
+	"report", "[options] [RECORDING | DUMP | SNAPSHOT | BUNDLE | LOG | JOB ...]",
 	"Writes one HTML page that shows a recording (a folder or a .cwr file; by default the newest), a GPU core\n"
 	"dump, a PyTorch memory snapshot, a bundle from the doctor, or a job (its folder, and whatever else 'cuwhy\n"
-	"explain' reads of it). It needs no network and no other file: send it to a colleague.",
+	"explain' reads of it). It needs no network and no other file: send it to a colleague. With --markdown: the\n"
+	"same for an issue tracker, also of a log; - reads it from standard input.",
 	.notes = "Of a recording with a memory trace, the page shows what other settings of PyTorch's allocator would have\n"
 		 "changed; --what-if adds more of them: see 'cuwhy memory -h'.\n"
 		 "\n"
@@ -64,6 +67,7 @@ static const struct opt_usage usage = {
 		"                                     with its memory on another card, if 'run --memory-trace' made it\n"
 		    "  cuwhy report snapshot.pickle       what torch.cuda.memory._dump_snapshot wrote\n"
 		    "  cuwhy report --markdown            the newest recording as text for an issue\n"
+		    "  cuwhy report --markdown train.log  what a log says, likewise\n"
 		    "  cuwhy report my.json               what 'cuwhy doctor --bundle my.json' wrote\n"
 		"  cuwhy report /shared/why           the ranks of a job that 'cuwhy run --job /shared/why' watched\n",
 };
@@ -86,7 +90,8 @@ const struct opt_table report_table = {&usage, options, NULL, OPERAND_FILE};
 /* Shown by browsers without scripts. */
 static char *text_of_verdict(const struct verdict *v, const char *path)
 {
-	struct text_style style = {.width = TEXT_WIDTH, .verbose = true, .recording = path};
+	struct text_style style = {
+		.width = TEXT_WIDTH, .verbose = true, .recording = input_sniff(path) == &input_recording ? path : NULL};
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
@@ -479,6 +484,11 @@ static int report_plain(struct source *s, struct err *e)
 
 	if (!v)
 		return EXIT_TROUBLE;
+	if (s->input == &input_text && log_binary(((struct text_source *)s->it)->log) && !verdict_failed(v)) {
+		verdict_free(v);
+		err_set(e, -EINVAL, "'%s' is not a text, recording, core dump, snapshot or bundle", s->path);
+		return EXIT_TROUBLE;
+	}
 	p = page_new(s->input->name, s->path);
 	page_set_verdict(p, v, NULL);
 	status = write_page(p, v, s->path, NULL);
@@ -499,13 +509,13 @@ static bool is_json(const char *path)
 	return i < n && head[i] == '{';
 }
 
-/* A page can be made from anything but a text. What looks like text may be a damaged recording or bundle: their readers say
- * what is wrong with it. */
+/* A page can be made from anything but a text; text for an issue, of a text as well. What looks like text may be a damaged recording or
+ * bundle: their readers say what is wrong with it. */
 static const struct input *input_for_page(const char *path)
 {
 	const struct input *input = input_sniff(path);
 
-	if (input != &input_text)
+	if (input != &input_text || (given.markdown && !fs_is_dir(path)))
 		return input;
 	return is_json(path) ? &input_machine : &input_recording;
 }
@@ -565,7 +575,10 @@ int cmd_report(int argc, char **argv)
 	cmd_bound_memory();
 	if (job)
 		return report_job(argv + first, argc - first);
-	path = first < argc ? xstrdup(argv[first]) : recording_newest(&e);
+	if (first < argc && given.markdown && !strcmp(argv[first], "-"))
+		path = xstrdup("/dev/stdin");
+	else
+		path = first < argc ? xstrdup(argv[first]) : recording_newest(&e);
 	status = path ? report_of(path) : cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	free(path);
 	return status;

@@ -43,7 +43,7 @@ static void moment_play_back(struct memory_moment *m)
 	if (rc == 0)
 		rc = playback_begin(&m->playback, m->trace, m->bytes.data, m->bytes.len, &e);
 	if (rc < 0)
-		fprintf(stderr, "cuwhy: done without the memory trace: %s\n", e.msg);
+		fprintf(stderr, "cuwhy: the memory trace was not used: %s\n", e.msg);
 	m->traced = rc == 0;
 	if (m->traced)
 		playback_until(&m->playback, m->ticks);
@@ -85,7 +85,7 @@ int memory_moment_open(struct memory_moment *m, struct trace *t, const struct re
 	if (w->time_ns > end) {
 		err_set(e, -ERANGE, "nothing is known of process %" PRIu32 " at %.3g s: it ended %.3g s after its start",
 			trace_header(t)->pid, (double)w->time_ns / SECOND_NS, (double)end / SECOND_NS);
-		return err_hint(e, "--at end tells what it had last");
+		return err_hint(e, "--at end shows what it held last");
 	}
 	moment_play_back(m);
 	return 0;

@@ -62,18 +62,41 @@ static struct opinion code_opinion(const struct compat_ask *ask, const struct co
 	return all;
 }
 
-/* Drivers for Windows, as if for Linux: of a branch that is new enough, any release will do, except the first ones that CUDA 11 and 12
- * do not accept there (452.39 and 528.33: release notes of CUDA 12, table of minor-version compatibility, 2025). */
+static const struct windows_floor {
+	int cuda_major;
+	struct compat_driver least;
+} windows_floors[] = {
+#define COMPAT_FLOOR_WINDOWS(cuda, major, minor) {cuda, {major, minor, 0}},
+#include "kb/compat_drivers.def"
+};
+
+#define N_WINDOWS_FLOORS (sizeof(windows_floors) / sizeof(windows_floors[0]))
+
+static const struct windows_floor *windows_floor(int cuda)
+{
+	for (size_t i = 0; i < N_WINDOWS_FLOORS; i++)
+		if (windows_floors[i].cuda_major == cuda / 1000)
+			return &windows_floors[i];
+	return NULL;
+}
+
+/* A driver for Windows, as if for Linux: of a branch that is new enough, any release will do, except those between the floor of Linux and
+ * that of Windows. */
 static struct compat_driver comparable_driver(const struct compat_ask *ask)
 {
 	struct compat_driver d = ask->driver;
 
 	if (!ask->windows || !d.major)
 		return d;
-	if (d.major >= 525 && d.major < 528)
-		return (struct compat_driver){524, COMPAT_ANY_RELEASE, 0};
-	if (d.major >= 450 && d.major < 452)
-		return (struct compat_driver){449, COMPAT_ANY_RELEASE, 0};
+	for (size_t i = 0; i < N_WINDOWS_FLOORS; i++) {
+		const struct compat_driver *least = &windows_floors[i].least;
+		struct compat_need need;
+
+		compat_driver_needed(windows_floors[i].cuda_major * 1000, &need);
+		if (d.major >= need.least.major &&
+		    (d.major < least->major || (d.major == least->major && d.minor < least->minor)))
+			return (struct compat_driver){need.least.major - 1, COMPAT_ANY_RELEASE, 0};
+	}
 	return (struct compat_driver){d.major, COMPAT_ANY_RELEASE, 0};
 }
 
@@ -133,9 +156,15 @@ static void say_code(struct compat_choice *c, int driver_cuda)
 	}
 }
 
-static int least_branch(const struct compat_need *need, bool windows)
+/* "528.33"; "580" where NVIDIA names a branch alone. */
+static void windows_text(int cuda, const struct compat_need *need, char *text, size_t size)
 {
-	return windows && need->least.major == 525 ? 528 : windows && need->least.major == 450 ? 452 : need->least.major;
+	const struct windows_floor *f = windows_floor(cuda);
+
+	if (f && f->least.minor)
+		snprintf(text, size, "%d.%02d", f->least.major, f->least.minor);
+	else
+		snprintf(text, size, "%d", f ? f->least.major : need->least.major);
 }
 
 static void say_driver(struct compat_choice *c, struct compat_driver have, bool windows)
@@ -145,7 +174,7 @@ static void say_driver(struct compat_choice *c, struct compat_driver have, bool 
 
 	compat_driver_needed(c->wheel->cuda, &need);
 	if (windows)
-		snprintf(least, sizeof(least), "%d", least_branch(&need, true));
+		windows_text(c->wheel->cuda, &need, least, sizeof(least));
 	else
 		compat_driver_text(need.least, least);
 	compat_driver_text(have, mine);

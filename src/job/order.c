@@ -385,7 +385,7 @@ static enum job_how find_silent(struct story *s)
 	drop_complaining(s);
 	if (!hurt)
 		drop_late(s);
-	/* if nobody complains, and ranks were told to end, the job was cancelled wherever it was */
+	/* if nobody complains, and ranks were told to end, the job was canceled wherever it was */
 	if (s->absent.n && (hurt || !any_end(s, END_TOLD))) {
 		only(s, s->absent.rank, s->absent.n);
 		tell_absent(s);

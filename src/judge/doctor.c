@@ -251,7 +251,7 @@ static void fill_verdict(struct doctor *d, const struct finding *x, bool blind)
 	} else if (blind) {
 		v->cause = kb_find(kb_get(), "unknown");
 		v->sure = SURE_POSSIBLE;
-		v->title = "the driver of this machine could not be judged";
+		v->title = "the driver of this machine could not be checked";
 	}
 }
 
@@ -302,10 +302,10 @@ const char *doctor_title(const struct doctor *d)
 	const struct verdict *v = d->verdict;
 
 	if (strcmp(v->cause->id, "unknown") == 0)
-		return "this machine could not be judged";
+		return "this machine could not be checked";
 	if (strcmp(v->cause->id, "none") != 0)
 		return v->title;
-	return fact_true(&v->c, FACT_torch_found) ? "this machine, its driver and its PyTorch go together"
+	return fact_true(&v->c, FACT_torch_found) ? "this machine, its driver and its PyTorch work together"
 						  : "this machine and its driver are able to run CUDA programs";
 }
 

@@ -355,7 +355,7 @@ struct verdict *verdict_of_text_and(struct text_log *l, const struct process_als
 	if (e && e->cut)
 		tell_cut(v, e);
 	if (e && e->in_sentence)
-		verdict_doubt(v, "somebody speaks of the error; it is not shown");
+		verdict_doubt(v, "the text mentions the error without showing it");
 	if (e && e->rank >= 0)
 		v->rank = (uint32_t)e->rank;
 	text_tell_others(&v->c, l, e);

@@ -34,9 +34,9 @@ void stock_forget(void)
 	memset(&last, 0, sizeof(last));
 }
 
-static const struct stock_library *library_of(const struct elf_object *o)
+static const struct stock_library *library_at(const char *path)
 {
-	const char *slash = strrchr(o->name, '/'), *base = slash ? slash + 1 : o->name;
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 
 	for (size_t i = 0; i < sizeof(stock_libraries) / sizeof(stock_libraries[0]); i++)
 		if (strncmp(base, stock_libraries[i].name, strlen(stock_libraries[i].name)) == 0)
@@ -44,16 +44,11 @@ static const struct stock_library *library_of(const struct elf_object *o)
 	return NULL;
 }
 
-/* One of NVIDIA's own, by its path. */
 bool stock_library(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const struct stock_library *library = library_at(path);
 
-	for (size_t i = 0; i < sizeof(stock_libraries) / sizeof(stock_libraries[0]); i++)
-		if (stock_libraries[i].generates &&
-		    strncmp(base, stock_libraries[i].name, strlen(stock_libraries[i].name)) == 0)
-			return true;
-	return false;
+	return library && library->owner == BY_NVIDIA;
 }
 
 static bool lies_in_stock(const void *image, bool *in_a_file)
@@ -74,7 +69,7 @@ static bool lies_in_stock(const void *image, bool *in_a_file)
 	*in_a_file = elf_object_at(image, &o);
 	if (!*in_a_file)
 		return false;
-	stock = library_of(&o) != NULL;
+	stock = library_at(o.name) != NULL;
 	if (spin_try(&last.lock)) {
 		last.start = o.start;
 		last.end = o.end;
@@ -97,7 +92,7 @@ static bool comes_from_stock(const void *image, const void *caller)
 	stock = lies_in_stock(image, &in_a_file);
 	if (in_a_file)
 		return stock;
-	library = elf_object_at(caller, &o) ? library_of(&o) : NULL;
+	library = elf_object_at(caller, &o) ? library_at(o.name) : NULL;
 	return library && library->owner == BY_NVIDIA;
 }
 

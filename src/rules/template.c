@@ -118,13 +118,81 @@ static bool put_text(struct buf *out, const char *text)
 	return true;
 }
 
-static bool put_part(struct buf *out, const struct part *part, const struct casefile *f)
+/* --- one thing ---------------------------------------------------------------------------------- */
+
+struct plural {
+	const char *many, *one;
+};
+
+static const struct plural nouns[] = {
+	{"allocations", "allocation"}, {"blocks", "block"},	  {"bytes", "byte"},	     {"calls", "call"},
+	{"classes", "class"},	       {"copies", "copy"},	  {"devices", "device"},     {"elements", "element"},
+	{"entries", "entry"},	       {"events", "event"},	  {"files", "file"},	     {"functions", "function"},
+	{"graphs", "graph"},	       {"GPUs", "GPU"},		  {"kernels", "kernel"},     {"launches", "launch"},
+	{"lines", "line"},	       {"machines", "machine"},	  {"nodes", "node"},	     {"packages", "package"},
+	{"passes", "pass"},	       {"pieces", "piece"},	  {"processes", "process"},  {"ranks", "rank"},
+	{"registers", "register"},     {"rows", "row"},		  {"segments", "segment"},   {"steps", "step"},
+	{"streams", "stream"},	       {"tensors", "tensor"},	  {"threads", "thread"},     {"times", "time"},
+	{"turns", "turn"},	       {"values", "value"},	  {"workers", "worker"},     {NULL, NULL},
+};
+static const struct plural verbs[] = {
+	{"are", "is"},	   {"do", "does"},  {"fit", "fits"}, {"have", "has"},
+	{"hold", "holds"}, {"use", "uses"}, {"were", "was"}, {NULL, NULL},
+};
+
+#define ADJECTIVES_MAX 2	/* "1 other autograd node" */
+
+static const struct plural *plural_find(const struct plural *list, const char *s, size_t len)
+{
+	for (; list->many; list++)
+		if (strlen(list->many) == len && !memcmp(list->many, s, len))
+			return list;
+	return NULL;
+}
+
+static size_t word_length(const char *s)
+{
+	return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-");
+}
+
+/* What follows a number that is 1. */
+static void put_singular(struct buf *out, const char *s)
+{
+	const struct plural *noun = NULL, *verb;
+	size_t len;
+
+	for (int i = 0; !noun && i <= ADJECTIVES_MAX && *s == ' ' && (len = word_length(s + 1)) > 0; i++) {
+		noun = plural_find(nouns, s + 1, len);
+		buf_adds(out, " ");
+		if (noun)
+			buf_adds(out, noun->one);
+		else
+			buf_add(out, s + 1, len);
+		s += 1 + len;
+	}
+	if (noun && *s == ' ' && (verb = plural_find(verbs, s + 1, word_length(s + 1)))) {
+		buf_printf(out, " %s", verb->one);
+		s += 1 + strlen(verb->many);
+	}
+	buf_adds(out, s);
+}
+
+static bool ends_with_one(const struct buf *out)
+{
+	return out->len && out->data[out->len - 1] == '1' &&
+	       (out->len == 1 || !strchr("0123456789.,-", out->data[out->len - 2]));
+}
+
+static bool put_part(struct buf *out, const struct part *part, const struct casefile *f, bool counted)
 {
 	struct value v;
 	char text[64];
 
 	if (!part->expr) {
-		buf_adds(out, part->literal);
+		if (counted && ends_with_one(out))
+			put_singular(out, part->literal);
+		else
+			buf_adds(out, part->literal);
 		return true;
 	}
 	v = expr_eval(part->expr, f);
@@ -145,11 +213,13 @@ char *template_expand(const struct template *t, const struct casefile *f, struct
 {
 	struct buf out;
 	char *text = NULL;
-	bool whole = true;
+	bool whole = true, counted = false;
 
 	buf_init(&out, TEXT_MAX);
-	for (const struct part *p = t->first; p && whole; p = p->next)
-		whole = put_part(&out, p, f);
+	for (const struct part *p = t->first; p && whole; p = p->next) {
+		whole = put_part(&out, p, f, counted);
+		counted = p->expr && expr_type(p->expr) == TYPE_NUMBER;
+	}
 	if (whole)
 		text = pool_copy(pool, out.data ? out.data : "", out.len);
 	buf_release(&out);

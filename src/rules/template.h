@@ -5,6 +5,8 @@
  *   {expression:n}      70,000
  *   {expression:bytes}  4.0 TiB
  *   {{                  one {
+ *
+ * Sentences are written in the plural. After a number that is 1, the noun and its verb are put in the singular: "1 other process holds".
  */
 #ifndef CUWHY_TEMPLATE_H
 #define CUWHY_TEMPLATE_H

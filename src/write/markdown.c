@@ -39,7 +39,8 @@ static void put_table(FILE *out, const struct verdict *v)
 
 	fputs("| | |\n| --- | --- |\n", out);
 	put_row(out, "cause", v->cause->id);
-	put_row(out, "confidence", certainty_word(v->sure));
+	if (strcmp(v->cause->id, "none") != 0)
+		put_row(out, "confidence", certainty_word(v->sure));
 	put_row(out, "where", place);
 	put_row(out, "PyTorch", fact_text(&v->c, FACT_versions_torch));
 	put_row(out, "CUDA", fact_text(&v->c, FACT_versions_cuda));

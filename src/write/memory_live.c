@@ -153,7 +153,8 @@ void memory_frame_print(FILE *out, const struct memory_frame *f, size_t top, int
 	if (f->usage->n)
 		usage_print(out, f->usage, width);
 	else
-		fprintf(out, "no GPU of this machine can be asked%s%s\n", f->usage->why[0] ? ": " : "", f->usage->why);
+		fprintf(out, "the driver answers for no GPU of this machine%s%s\n", f->usage->why[0] ? ": " : "",
+			f->usage->why);
 	print_gpu_history(out, f, width);
 	for (size_t i = 0; i < f->n_live; i++)
 		print_live(out, &f->live[i], top, width);

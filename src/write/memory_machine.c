@@ -65,10 +65,10 @@ static void print_holder(FILE *out, const struct gpu_holder *h, int width)
 		fputs("(this process has ended)\n", out);
 		break;
 	case HOLDER_ZOMBIE:
-		fprintf(out, "%.*s (ended, its parent has not noticed)\n", room, command);
+		fprintf(out, "%.*s (ended, but its parent has not collected it)\n", room, command);
 		break;
 	case HOLDER_UNKNOWN:
-		fputs("(it cannot be told who this is)\n", out);
+		fputs("(cuwhy cannot tell which process this is)\n", out);
 		break;
 	default:
 		fprintf(out, "%.*s\n", room, command);
@@ -88,10 +88,11 @@ static void print_unattributed(FILE *out, const struct gpu_state *g)
 		hidden |= g->holder[i].bytes == USAGE_UNKNOWN;
 	if (rest != USAGE_UNKNOWN && rest > 0)
 		fprintf(out, "  %10s %9s  %-8s  %s\n", usage_bytes_text(bytes, sizeof(bytes), rest), "-", "",
-			hidden ? "the driver does not say how much of this is whose"
-			       : "not of a process that the driver lists");
+			hidden ? "the driver does not say how much of this each process uses"
+			       : "used by no process that the driver lists");
 	else if (g->n == 0)
-		fprintf(out, "  %s\n", g->holders_known ? "nobody uses it" : "the driver does not list its processes");
+		fprintf(out, "  %s\n",
+			g->holders_known ? "no process uses it" : "the driver does not list its processes");
 }
 
 void usage_print(FILE *out, const struct gpu_usage *u, int width)

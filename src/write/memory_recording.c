@@ -53,7 +53,7 @@ const char *memory_moment_words(const struct ledger *l, const struct trace *t, s
 	switch (l->at) {
 	case LEDGER_OOM: return pool_printf(pool, "when memory ran out, %.1f s after the start", seconds);
 	case LEDGER_TIME: return pool_printf(pool, "%.3f s after the start", seconds);
-	case LEDGER_PEAK: return pool_printf(pool, "when tensors had most, %.1f s after the start", seconds);
+	case LEDGER_PEAK: return pool_printf(pool, "when tensors used the most, %.1f s after the start", seconds);
 	default: return "at the end";
 	}
 }

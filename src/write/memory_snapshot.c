@@ -224,7 +224,7 @@ static void snap_print_totals(FILE *out, const struct snap_view *v)
 		snap_print_bytes(out, "  freed, not yet done", u->pending, "another stream may still use it");
 	snprintf(more, sizeof(more), "beside live blocks; largest piece %s",
 		 format_bytes(size, sizeof(size), (double)u->largest_free));
-	snap_print_bytes(out, "  free in pieces", u->split, u->split ? more : "");
+	snap_print_bytes(out, "  free, fragmented", u->split, u->split ? more : "");
 	snap_print_bytes(out, "  free segments", u->cached, "");
 	if (v->d.replay.n) {
 		snprintf(more, sizeof(more), "after event %zu of %zu", v->d.replay.peak_moment, v->d.replay.n);
@@ -419,5 +419,5 @@ const char *snap_views_ledger(const struct snap_views *all, size_t i, struct led
 	}
 	l->part[PART_TENSORS] = l->allocated;
 	l->part[PART_CACHE_USED] = l->reserved > l->allocated ? l->reserved - l->allocated : 0;
-	return l->at == LEDGER_OOM ? "when memory ran out" : l->at == LEDGER_PEAK ? "when tensors had most" : "at the end";
+	return l->at == LEDGER_OOM ? "when memory ran out" : l->at == LEDGER_PEAK ? "when tensors used the most" : "at the end";
 }

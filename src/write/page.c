@@ -279,7 +279,7 @@ static json_t *recording_gaps(const struct cw_header *h)
 	if (h->blocks_inexact_since_ns)
 		json_append_text(list, "the table of PyTorch's blocks is not exact");
 	if (memory_is_missing(h))
-		json_append_text(list, "the recording has no memory tables: who held memory, and what is near an address, is not "
+		json_append_text(list, "the recording has no memory tables: what held memory, and what is near an address, is not "
 				 "known");
 	put_lost(list, h->lost_stacks, "stack", "stacks");
 	put_lost(list, h->lost_functions, "kernel", "kernels");
@@ -949,7 +949,10 @@ void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored)
 
 		slim_verdicts(json_object_get(j, lists[i]));
 		if (cut)
-			page_tell(p, "%zu more %s are not shown", cut, i ? "handled failures" : "failed processes");
+			page_tell(p, "not shown: %zu more %s%s", cut, i ? "handled failure" : "failed process",
+				  cut == 1 ? ""
+				  : i	   ? "s"
+					   : "es");
 	}
 	json_object_del(json_object_get(j, "memory"), "ledger");
 	cut_list(json_object_get(j, "checks"), CHECKS_MAX);
@@ -1074,8 +1077,8 @@ static void cut_parts(struct page *p, size_t size)
 			cut += saved > 0;
 		}
 		if (cut)
-			page_tell(p, "%s of %zu processes are left out: the page would be too large", parts[k].words,
-				  cut);
+			page_tell(p, "left out, because the page would be too large: %s of %zu process%s",
+				  parts[k].words, cut, cut == 1 ? "" : "es");
 	}
 }
 
@@ -1087,7 +1090,8 @@ static void cut_details(struct page *p)
 	for (size_t i = json_array_size(p->processes); i > 1 && json_size(p->data) > PAGE_BYTES_MAX; i--)
 		cut += json_object_del(json_array_get(p->processes, i - 1), "detail") == 0;
 	if (cut)
-		page_tell(p, "details of %zu processes are left out: the page would be too large", cut);
+		page_tell(p, "left out, because the page would be too large: details of %zu process%s", cut,
+			  cut == 1 ? "" : "es");
 }
 
 static void cut_processes(struct page *p)
@@ -1098,8 +1102,8 @@ static void cut_processes(struct page *p)
 		for (int i = 0; i < 16 && json_array_size(p->processes) > 1; i++)
 			json_array_remove(p->processes, json_array_size(p->processes) - 1);
 	if (json_array_size(p->processes) < n)
-		page_tell(p, "%zu more processes are not listed: the page would be too large",
-			  n - json_array_size(p->processes));
+		page_tell(p, "not listed, because the page would be too large: %zu more process%s",
+			  n - json_array_size(p->processes), n - json_array_size(p->processes) == 1 ? "" : "es");
 }
 
 /* A verdict is small, unless it was made large on purpose. */
@@ -1124,7 +1128,7 @@ static void cut_verdict(struct page *p)
 static void bound_page(struct page *p)
 {
 	if (p->left_out)
-		page_tell(p, "%zu more processes are not listed", p->left_out);
+		page_tell(p, "not listed: %zu more process%s", p->left_out, p->left_out == 1 ? "" : "es");
 	p->left_out = 0;
 	cut_strings(p->data, STRING_MAX, 0);
 	cut_parts(p, json_size(p->data));

@@ -14,7 +14,7 @@
 #include "case/ledger.h"
 #include "judge/verdict.h"
 
-#define NEIGHBOURS	4
+#define NEIGHBORS	4
 #define SOURCES_MAX	12
 #define QUOTES_MAX	32
 #define CALLERS_MAX	4
@@ -38,9 +38,9 @@ static void add_source_text(json_t *o, const char *file, uint32_t number, struct
 	json_t *text = json_array();
 	const char *line = source_line(from, file, number, &pool, &now);
 
-	while (line && first > 1 && number - first < NEIGHBOURS && source_line(from, file, first - 1, &pool, NULL))
+	while (line && first > 1 && number - first < NEIGHBORS && source_line(from, file, first - 1, &pool, NULL))
 		first--;
-	for (uint32_t at = first; line && at - number != NEIGHBOURS + 1; at++)
+	for (uint32_t at = first; line && at - number != NEIGHBORS + 1; at++)
 		if ((line = source_line(from, file, at, &pool, NULL)) != NULL)
 			json_array_append_new(text, json_text(line));
 	if (json_array_size(text))

@@ -77,7 +77,8 @@ static void text_waiting(struct wrap *w, const struct verdict *v)
 				    (unsigned long long)t->seconds);
 	}
 	if (v->c.n_waiting > WAITING_SHOWN)
-		wrap_printf(w, "and in %zu more threads", v->c.n_waiting - WAITING_SHOWN);
+		wrap_printf(w, "and in %zu more thread%s", v->c.n_waiting - WAITING_SHOWN,
+			    v->c.n_waiting - WAITING_SHOWN == 1 ? "" : "s");
 }
 
 static void text_other_lines(struct wrap *w, const struct verdict *v)
@@ -216,7 +217,7 @@ static void text_thread(struct wrap *w, const struct casefile *c)
 	if (access && address)
 		snprintf(at, sizeof(at), " at %s", address);
 	if (threads > 1)
-		snprintf(more, sizeof(more), ", and %.0f more threads", threads - 1);
+		snprintf(more, sizeof(more), ", and %.0f more thread%s", threads - 1, threads == 2 ? "" : "s");
 	wrap_printf(w, "block (%u,%u,%u) thread (%u,%u,%u)%s%s%s", block[0], block[1], block[2], thread[0], thread[1],
 		    thread[2], did, at, more);
 }

@@ -110,7 +110,7 @@ static void put_paragraph(struct wrap *w, const char *s, size_t len, int start, 
 	putc('\n', w->out);
 }
 
-static void put_lines(struct wrap *w, const char *said, int indent, bool labelled)
+static void put_lines(struct wrap *w, const char *said, int indent, bool labeled)
 {
 	char *shown = private_shown(said);
 	const char *text = shown;
@@ -119,7 +119,7 @@ static void put_lines(struct wrap *w, const char *said, int indent, bool labelle
 		size_t n = strcspn(text, "\n");
 		int start = indent;
 
-		if (labelled)
+		if (labeled)
 			start = put_label(w);
 		else
 			fprintf(w->out, "%*s", n ? indent : 0, "");

@@ -4,8 +4,8 @@ import base64
 import http.client
 import json
 import os
+import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,20 +22,16 @@ class BrowserError(Exception):
     """The browser or its driver answered with an error."""
 
 
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
-
-
 class Browser:
     """One session; use it with `with`."""
 
     def __init__(self, chromium, chromedriver, width=1280, height=900):
         self.profile = tempfile.mkdtemp(prefix="cuwhy-browser-")
-        self.port = free_port()
-        self.driver = subprocess.Popen([chromedriver, "--port=%d" % self.port], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                       env=dict(os.environ, HOME=self.profile))
+        # it takes a port that is free, and says which: one that was chosen here may be another's by then
+        self.log = os.path.join(self.profile, "chromedriver.log")
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.driver = subprocess.Popen([chromedriver, "--port=0"], stdout=log, stderr=subprocess.DEVNULL, env=dict(os.environ, HOME=self.profile))
+        self.port = None
         self.session = None
         try:
             self.wait_for_driver()
@@ -55,9 +51,13 @@ class Browser:
         self.close()
 
     def wait_for_driver(self):
-        for _ in range(2400):
+        end = time.monotonic() + 300
+        while time.monotonic() < end and self.driver.poll() is None:
+            with open(self.log, encoding="utf-8", errors="replace") as log:
+                told = re.search(r"started successfully on port (\d+)", log.read())
+            self.port = int(told.group(1)) if told else None
             try:
-                if self.ask("GET", "/status")["ready"]:
+                if told and self.ask("GET", "/status")["ready"]:
                     return
             except OSError:
                 pass

@@ -534,7 +534,8 @@ def main():
     began = time.monotonic()
     with open(os.path.join(given.build, "report.html"), encoding="utf-8") as page:
         if "const uPlot = null;" in page.read():
-            sys.exit("browser: the page was built without charts: 'make charts' fetches what they need")
+            print("browser: the page was built without charts: 'make charts' fetches what they need")
+            return 77
     folder = os.path.abspath(given.keep) if given.keep else tempfile.mkdtemp(prefix="cuwhy-pages-")
     os.makedirs(folder, exist_ok=True)
     try:

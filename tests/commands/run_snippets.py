@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import socket
 import sys
 import types
 
@@ -14,7 +15,16 @@ import advised  # noqa: E402
 
 # other packages, with what of them is advised: run only where they are installed
 OTHERS = {"jax": "jax", "cupy": "cupy", "ray": "ray", "tensorrt": "tensorrt", "torchvision": "torchvision", "np": "numpy"}
-ONE_RANK = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29511"}
+
+
+def free_port():
+    """Another run of these tests may be in progress."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return str(s.getsockname()[1])
+
+
+ONE_RANK = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
 
 
 def names(device):

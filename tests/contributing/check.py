@@ -31,7 +31,7 @@ def copy_tree(build, tree):
     for part in ("Makefile", "VERSION", "include", "kb", "src", "tools", "docs", "web"):
         source = os.path.join(ROOT, part)
         (shutil.copytree if os.path.isdir(source) else shutil.copy2)(source, os.path.join(tree, part))
-    for program in glob.glob("tests/gpu/*/*.py", root_dir=ROOT):  # causes show some of them
+    for program in (os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "tests/gpu/*/*.py"))):  # causes show some of them
         os.makedirs(os.path.join(tree, os.path.dirname(program)), exist_ok=True)
         shutil.copy2(os.path.join(ROOT, program), os.path.join(tree, program))
     shutil.copytree(os.path.join(build, "obj"), os.path.join(tree, "build", "obj"), ignore=shutil.ignore_patterns("recorder", "sim"))

@@ -3,9 +3,9 @@
 """The demo, with the stand-in for PyTorch: check.py BUILD. It names the right lines, ends well, is quick, and leaves its page."""
 import os
 import re
+import resource
 import subprocess
 import sys
-import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECONDS_MAX = 60
@@ -31,10 +31,11 @@ def line_of(program, words):
 def main():
     build = os.path.abspath(sys.argv[1])
     env = dict(os.environ, COLUMNS="100", CUWHY_DEMO="stand-in")
-    began = time.monotonic()
     done = subprocess.run(["sh", os.path.join(ROOT, "examples", "demo.sh"), build], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           universal_newlines=True, env=env, timeout=600)
-    took = time.monotonic() - began
+    # of the processor: a machine that is busy with other work is no failure
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = used.ru_utime + used.ru_stime
     parts = re.split(r"^\d\. ", done.stdout, flags=re.M)
     claim("the demo ends well", done.returncode == 0, done.returncode, done.stdout)
     claim("it shows three things", len(parts) == 4, done.stdout)

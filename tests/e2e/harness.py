@@ -40,6 +40,8 @@ HEADER = re.compile(
 # the last lines of every program on a simulated GPU that PyTorch uses
 DRY_RUN = re.compile(r"; kernels computed nothing$|; what follows from it may differ$| such values? \(--json lists them all\)$")
 MARKS = {"reads", "perhaps", "here", "note", "other", "backward", "forward", "capture", "replay", "either", "culprit", "asked"}
+SEVERAL = re.compile(r"(?<!rank )(?<!process )(?<!thread )(?<!device )(?<!GPU )(?<!node )(?<!line )(?<!stream )(?<![\w.,:/-])1 (?:(?:more|other|autograd|earlier) )?(?:processes|threads|allocations|blocks|bytes|calls|devices|elements|events|files|GPUs|kernels"
+                     r"|launches|lines|nodes|packages|passes|ranks|rows|segments|steps|tensors|times|turns|values)\b")
 PATIENCE = 300      # seconds: how long tests wait for what must happen. A slow machine is no failure
 MARK = re.compile(r"<- (%s)\b" % "|".join(sorted(MARKS)))
 
@@ -120,6 +122,9 @@ def contradiction(text):
     """What an answer says and denies; None if it does not. Lines are wrapped anywhere."""
     text = " ".join(text.split())
     enough = text.count("would have fit with") - text.count("would have fit with expandable_segments")
+    several = SEVERAL.search(text)
+    if several:
+        return "one is not several: '%s'" % several.group(0)
     if "CONFIDENCE certain" in text and "it could also be" in text:
         return "it is certain, and could also be something else"
     if "nothing else would have been enough" in text and enough > 1:

@@ -106,7 +106,9 @@ def problem(command, place, env):
     except subprocess.TimeoutExpired:
         return "it did not end in %d s" % SECONDS
     said = [line for line in done.stderr.split("\n") if line.startswith("cuwhy:")]
-    if done.returncode in FINE and not any(MISUNDERSTOOD.search(line) for line in said):
+    # a program that is to fail on the GPU, and does not get that far
+    never_began = re.search(r"^(ModuleNotFoundError|ImportError|SyntaxError|python3?: can't open file)", done.stderr, re.M)
+    if done.returncode in FINE and not never_began and not any(MISUNDERSTOOD.search(line) for line in said):
         return None
     return "%s: status %d: %s" % (words, done.returncode, done.stderr[-300:])
 

@@ -42,14 +42,17 @@ class Builder:
     def compile(self, source, name, flags=()):
         flags = [f if f != "-lcuda" else "-l:libcuda.so.1" for f in flags]
         output = os.path.join(self.target, name)
+        # another suite may use the same file at the moment (make -j): it finds a whole one, old or new
+        made_here = "%s.%d" % (output, os.getpid())
         command = [*os.environ.get("CC", "cc").split(), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-g",
-                   "-I" + os.path.join(ROOT, "include"), source, "-o", output,
+                   "-I" + os.path.join(ROOT, "include"), source, "-o", made_here,
                    "-L" + os.path.join(self.build, "sim")] + flags
         with self.lock:
             if output not in self.done:
                 made = subprocess.run(command, capture_output=True, text=True)
                 if made.returncode:
                     raise toolbox.BuildError(made.stderr)
+                os.replace(made_here, output)
                 self.done.add(output)
         return output
 

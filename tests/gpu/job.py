@@ -31,8 +31,11 @@ RANKS = textwrap.dedent("""
     time.sleep(5)
 """)
 NCCL = textwrap.dedent("""
-    import os, time, torch, torch.distributed as dist
-    os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="29517")
+    import os, socket, time, torch, torch.distributed as dist
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = str(s.getsockname()[1])
+    os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
     torch.cuda.set_device(0)
     dist.init_process_group("nccl")
     t = torch.ones(1024, device="cuda")

@@ -153,7 +153,7 @@ def node_without_files_uneven(w):
     return Expect([], "missing", ordered=False)
 
 
-def cancelled(w):
+def canceled(w):
     """Somebody ends the whole job: ranks are at different places, and none is to blame."""
     w.enters(w.rnd.sample(w.ranks, len(w.ranks) // 2))
     for x in w.ranks:
@@ -273,7 +273,7 @@ def node_lost_early(w):
 
 HISTORIES = [fault] * 5 + [fault_oom] * 3 + [fault_everybody_hurt] * 2 + [disk_full] * 2 + [two_far_apart] * 3 + [two_at_once] * 2 + \
             [two_on_one_node, no_shared_event] + [killed] * 3 + [killed_then_all_killed] * 2 + [fault_then_killed] * 2 + [node_lost] * 2 + \
-            [node_without_files, node_without_files_uneven, cancelled] + [divergence, divergence_count] + [straggler] * 2 + [ended_long_before, chain] + [restart] * 2 + [healthy] + \
+            [node_without_files, node_without_files_uneven, canceled] + [divergence, divergence_count] + [straggler] * 2 + [ended_long_before, chain] + [restart] * 2 + [healthy] + \
             [running, stuck, node_lost_early]
 
 

@@ -50,7 +50,7 @@ class Check:
         return folder, os.path.join(folder, "job-4711", "attempt-0"), expect.first
 
     def ask(self, *words, env=None):
-        return subprocess.run([self.cuwhy, "explain", *words], capture_output=True, timeout=60, check=False, env=dict(os.environ, HOME=self.home, **(env or {})))
+        return subprocess.run([self.cuwhy, "explain", *words], capture_output=True, timeout=300, check=False, env=dict(os.environ, HOME=self.home, **(env or {})))
 
     def say(self, name, problems):
         self.wrong += bool(problems)
@@ -167,7 +167,7 @@ def writes(check, error):
     """`cuwhy run --job` on a folder that cannot be written to, or only the second time: the program ends as it would."""
     folder = os.path.join(check.home, "run-" + error)
     env = dict(os.environ, HOME=check.home, LD_PRELOAD=check.inject, INJECT_WRITE=error, RANK="0", WORLD_SIZE="1", CUWHY_JOB_ID="j")
-    done = subprocess.run([check.cuwhy, "run", "--job", folder, "sh", "-c", "echo 1; exit 7"], capture_output=True, timeout=60, check=False, env=env)
+    done = subprocess.run([check.cuwhy, "run", "--job", folder, "sh", "-c", "echo 1; exit 7"], capture_output=True, timeout=300, check=False, env=env)
     left = [name for _, _, names_ in os.walk(folder) for name in names_]
     if (done.returncode, done.stdout) != (7, b"1\n"):
         yield "the program: %s" % done

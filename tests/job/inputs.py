@@ -25,7 +25,7 @@ def dump(calls, done):
 
 
 def ask(*words):
-    done = subprocess.run([CUWHY, "explain", "--json", *words], capture_output=True, check=False, timeout=60)
+    done = subprocess.run([CUWHY, "explain", "--json", *words], capture_output=True, check=False, timeout=300)
     return json.loads(done.stdout)
 
 

@@ -42,7 +42,8 @@ def page(scratch, given, *options):
     made = os.path.join(folder, "page.html")
     # no npm in this PATH
     done = subprocess.run([sys.executable, os.path.join(ROOT, "tools/page.py"), os.path.join(folder, "web"), made, *options],
-                          env={"PATH": os.path.join(scratch, "none"), "PYTHONPATH": os.path.join(scratch, "modules"), "GIVEN": given}, stdout=subprocess.PIPE,
+                          env={"PATH": os.path.join(scratch, "none"), "PYTHONPATH": os.path.join(scratch, "modules"),
+                               "PYTHONDONTWRITEBYTECODE": "1", "GIVEN": given}, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True)
     return done, read(made) if os.path.isfile(made) else b""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plants violations in a copy of the tree: tools/check_source.py must see each of them, and nothing in the tree as it is. And in a labelled
+"""Plants violations in a copy of the tree: tools/check_source.py must see each of them, and nothing in the tree as it is. And in a labeled
 report, for tools/collect.py."""
 import os
 import shutil

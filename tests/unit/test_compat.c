@@ -259,9 +259,30 @@ static void wheel__for_windows_goes_by_the_branch(void **state)
 	assert_true(compat_recommend(&ask, list, COMPAT_CHOICES_MAX) > 0);
 	assert_int_equal(list[0].wheel->cuda / 1000, 12);
 	assert_non_null(strstr(compat_wheel_command_windows(list[0].wheel, command, sizeof(command)), "--index-url"));
-	ask.driver = (struct compat_driver){527, 41, 0};	/* on Linux, 525.60.13 is enough for CUDA 12 */
-	assert_true(compat_recommend(&ask, list, COMPAT_CHOICES_MAX) > 0);
-	assert_int_equal(list[0].wheel->cuda / 1000, 11);
+	/* on Linux, 525.60.13 is enough for CUDA 12, and 450.80.02 for CUDA 11 */
+	static const struct {
+		struct compat_driver driver;
+		int cuda;
+	} floors[] = {
+		{{528, 33, 0}, 12},
+		{{528, 2, 0}, 11},
+		{{527, 41, 0}, 11},
+		{{525, COMPAT_ANY_RELEASE, 0}, 11},
+		{{528, COMPAT_ANY_RELEASE, 0}, 12},
+		{{452, 39, 0}, 11},
+		{{452, 6, 0}, 0},
+		{{451, 48, 0}, 0},
+		{{580, 88, 0}, 13},
+		{{576, 2, 0}, 12},
+	};
+	for (size_t i = 0; i < sizeof(floors) / sizeof(floors[0]); i++) {
+		size_t n;
+
+		ask.driver = floors[i].driver;
+		n = compat_recommend(&ask, list, COMPAT_CHOICES_MAX);
+		assert_int_equal(n > 0 && list[0].fit <= COMPAT_FIT_MINOR ? list[0].wheel->cuda / 1000 : 0,
+				 floors[i].cuda);
+	}
 }
 
 /* Every card in the table is also found by its name, as the same GPU. */

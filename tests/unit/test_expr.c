@@ -216,6 +216,29 @@ static void template__numbers_sizes_and_texts(void **state)
 	expand("{\"}\"}", "}");
 }
 
+static void template__one_thing_is_in_the_singular(void **state)
+{
+	static const char *const said[][2] = {
+		{"{1} other processes hold memory", "1 other process holds memory"},
+		{"{2} other processes hold memory", "2 other processes hold memory"},
+		{"{1:n} threads", "1 thread"},
+		{"{1} processes were started", "1 process was started"},
+		{"shows {1} devices", "shows 1 device"},
+		{"{1} x {1} = {1:n} threads: each", "1 x 1 = 1 thread: each"},
+		{"{1} of {1} ranks arrived", "1 of 1 rank arrived"},
+		{"{1001:n} blocks", "1,001 blocks"},
+		{"{10 + 1} blocks", "11 blocks"},
+		{"{1} autograd nodes, {3} threads", "1 autograd node, 3 threads"},
+		{"{1} is not the same as threads", "1 is not the same as threads"},
+		{"{0} threads", "0 threads"},
+		{"1 threads", "1 threads"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+		expand(said[i][0], said[i][1]);
+}
+
 static void template__a_sentence_with_an_unknown_fact_is_not_said(void **state)
 {
 	(void)state;
@@ -258,6 +281,7 @@ int main(void)
 		cmocka_unit_test(expr__division_by_zero_is_unknown),
 		cmocka_unit_test(expr__mistakes_are_found_when_parsed),
 		cmocka_unit_test(template__numbers_sizes_and_texts),
+		cmocka_unit_test(template__one_thing_is_in_the_singular),
 		cmocka_unit_test(template__a_sentence_with_an_unknown_fact_is_not_said),
 		cmocka_unit_test(template__a_sentence_with_an_empty_text_is_not_said),
 		cmocka_unit_test(template__mistakes_are_found_when_parsed),

@@ -440,7 +440,7 @@ static void bounds__too_many_processes_and_too_long_words(void **state)
 	page_set_verdict(p, v, NULL);
 	text = json_dumps(page_data(p), JSON_COMPACT | JSON_ENSURE_ASCII);
 	assert_true(strlen(text) <= PAGE_BYTES_MAX + 4096);
-	assert_true(mentions(page_data(p), "missing", "processes are not listed"));
+	assert_true(mentions(page_data(p), "missing", "not listed"));
 	assert_true(json_array_size(json_object_get(page_data(p), "processes")) > 100);
 	free(text);
 	free(command);

@@ -36,7 +36,7 @@ static const struct opt_usage usage = {
 	"simulated GPU without a limit (no GPU is needed); its allocations are then played back on each card.\n"
 	"Or does the same with recordings of 'cuwhy run'. From two or more recordings of different sizes (batch, length),\n"
 	"--sizes finds the largest size that fits.",
-	.notes = "A training is ended when its peak has not moved for 3 optimizer steps; any other program runs to its end.\n"
+	.notes = "cuwhy ends a training when its peak has not moved for 3 optimizer steps; any other program runs to its end.\n"
 		"What would come after that, a longer batch or an evaluation, is not seen: --steps all runs to the end.\n"
 		"--vary puts each value in place of '{}' in the program's words, or of the value of --NAME, or appends\n"
 		 "'--NAME VALUE', and runs the program for as few values as it takes to find the largest that fits.\n"
@@ -44,7 +44,7 @@ static const struct opt_usage usage = {
 		 "two of them; three and more show whether that holds, or are a parabola.\n"
 		"FITS is yes or no where the answer is exact; so far, if the program was ended before its end; else likely or\n"
 		"unlikely, and why is said below the table.\n",
-	.exits = "The exit status is 0 when it fits on all GPUs asked for, 1 when it does not, 2 when that could not be told.\n",
+	.exits = "The exit status is 0 when it fits on all GPUs asked for, 1 when it does not, 2 when cuwhy cannot tell.\n",
 	.examples = "  cuwhy fit -- python3 train.py                      on every GPU of the table\n"
 		    "  cuwhy fit --gpu rtx4090,a100-40gb -- python3 train.py --batch-size 32\n"
 		    "  cuwhy fit --gpu rtx4090 --vary batch-size=4..64 -- python3 train.py\n"
@@ -347,7 +347,7 @@ static int cards_show(struct fit *f, const struct replays *all, char *const *pro
 static void tell_stopped(const struct fit_run *run)
 {
 	if (run->stopped)
-		say("ended after %u optimizer steps%s\n", run->stopped,
+		say("ended after %u optimizer step%s%s\n", run->stopped, run->stopped == 1 ? "" : "s",
 		    given.steps ? "; what comes later is not known"
 			    : ": its peak did not move any more; what comes later (evaluation, longer batches) is not known");
 }
@@ -481,7 +481,7 @@ static void largest_print(const struct varying *v, const struct card_model *card
 	char total[32], so_far[48] = "";
 
 	if (stopped)
-		snprintf(so_far, sizeof(so_far), ", as far as %u optimizer steps", stopped);
+		snprintf(so_far, sizeof(so_far), ", as far as %u optimizer step%s", stopped, stopped == 1 ? "" : "s");
 	format_bytes(total, sizeof(total), (double)card->memory);
 	printf("  %-12s  %-10s  ", card->id, total);
 	if (largest < v->vary.from)

@@ -31,7 +31,7 @@ int fit_runs_begin(struct fit_runs *r, struct err *e)
 
 	r->folder = xasprintf("%s/cuwhy-fit-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(r->folder)) {
-		rc = err_set(e, -errno, "cannot make a folder '%s': %s", r->folder, strerror(errno));
+		rc = err_set(e, -errno, "cannot create the folder '%s': %s", r->folder, strerror(errno));
 		free(r->folder);
 		r->folder = NULL;
 		return rc;
@@ -160,10 +160,10 @@ static int judge_run(struct fit_run *run, int status, const char *output, struct
 		return 0;
 	show_output(output);
 	if (status < 0)
-		return err_set(e, status, "the dry run could not be started: %s", strerror(-status));
+		return err_set(e, status, "cannot start the dry run: %s", strerror(-status));
 	if (WIFSIGNALED(status))
-		return err_set(e, -EIO, "the dry run was ended by signal %d, not for lack of memory", WTERMSIG(status));
-	return err_set(e, -EIO, "the program ended with status %d in the dry run, not for lack of memory",
+		return err_set(e, -EIO, "signal %d ended the dry run, not a lack of memory", WTERMSIG(status));
+	return err_set(e, -EIO, "the program ended with status %d in the dry run, and memory had not run out",
 		       WEXITSTATUS(status));
 }
 

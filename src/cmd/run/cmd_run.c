@@ -33,7 +33,7 @@ static const struct opt_usage usage = {
 		 "then sees error 719. Calls that load code also wait for kernels, but may be compiling: they\n"
 		 "count only after --hang-load more, and only if there is launched work that nothing waited for.\n"
 		 "LIST of --guard: before (the hole is before the allocation, not behind it), values (find reads of\n"
-		 "memory that nobody wrote), align=256 (results as without), only=FILE:A-B, sample=1/8, budget=16T\n"
+		 "memory that was never written), align=256 (results as without), only=FILE:A-B, sample=1/8, budget=16T\n"
 		 "(addresses, until they are used again). docs/guard.md explains it.\n",
 	.exits = "Ends as the program did, by the same signal if one ended it. If it could not be started:\n"
 		 "127 not found, 126 not executable, 125 cuwhy itself failed; 2 wrong usage.\n",
@@ -49,7 +49,7 @@ static const struct opt options[] = {
 	{"verbose", 'v', NULL, "print everything that is known about a failure", &given.verbose, NULL},
 	{"keep", 'k', NULL, "keep the recording even if nothing failed", &given.keep, NULL},
 	{"out", 'o', "DIR", "put the recording and verdict.json into DIR", NULL, &given.out},
-	{"job", 0, "DIR", "also tell the shared folder DIR of a job of many nodes (default: $CUWHY_JOB)", NULL,
+	{"job", 0, "DIR", "also write to DIR, shared by all nodes of a job (default: $CUWHY_JOB)", NULL,
 	 &given.job},
 	{"force", 'f', NULL, "let --out replace an older recording", &given.force, NULL},
 	{"gpu", 0, "sim[:MODEL]", "use a simulated GPU", NULL, &given.gpu},

@@ -73,6 +73,17 @@ static void become_program(const struct child *c, char **argv, int report)
 	_exit(write(report, &code, sizeof(code)) == (ssize_t)sizeof(code) ? 127 : 126);
 }
 
+/* "python", or "python3" where that is the only one, as on Debian. */
+static const char *python_here(void)
+{
+	char *found = env_find_program("python"), *other = env_find_program("python3");
+	const char *name = !found && other ? "python3" : "python";
+
+	free(found);
+	free(other);
+	return name;
+}
+
 static int cannot_run(const char *program, int code, struct err *e)
 {
 	struct stat st;
@@ -80,10 +91,13 @@ static int cannot_run(const char *program, int code, struct err *e)
 	err_set(e, -code, "cannot run '%s': %s", program, strerror(code));
 	if (code == ENOENT && strchr(program, '/') && stat(program, &st) == 0)
 		err_hint(e, "the file exists, but the interpreter that it names does not");
+	else if (str_ends(program, ".py") &&
+		 (code == EACCES || code == ENOEXEC || (code == ENOENT && stat(program, &st) == 0)))
+		err_hint(e, "try: cuwhy run %s %s", python_here(), program);
+	else if (code == ENOENT && !strcmp(program, "python") && strcmp(python_here(), "python") != 0)
+		err_hint(e, "there is no 'python' in PATH; try %s", python_here());
 	else if (code == ENOENT && !strchr(program, '/'))
 		err_hint(e, "no such program in PATH");
-	else if (code == EACCES && str_ends(program, ".py"))
-		err_hint(e, "try: cuwhy run python %s", program);
 	return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
 }
 

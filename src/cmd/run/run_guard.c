@@ -165,7 +165,7 @@ void guard_tell(const struct guard_sum *s, FILE *out)
 	if (s->no_torch)
 		fputs("; PyTorch's allocator was not used", out);
 	if (s->reused)
-		fprintf(out, "; addresses were used again %s times, after the budget was spent",
-			format_thousands(number, sizeof(number), (double)s->reused));
+		fprintf(out, "; the budget of addresses was used up: %s allocation%s got one that was used before",
+			format_thousands(number, sizeof(number), (double)s->reused), s->reused == 1 ? "" : "s");
 	putc('\n', out);
 }

@@ -540,6 +540,7 @@ void run_job_finish(struct run_job *j, const struct keeper *self, bool print, bo
 	keeper_works(self);
 	if (!job_writer_gone(&j->writer)) {
 		job_writer_kill(&j->writer);
-		fprintf(stderr, "cuwhy: the job folder '%s' does not answer: what it was told may be lost\n", j->dir);
+		fprintf(stderr, "cuwhy: the job folder '%s' does not answer: what this rank wrote there may be lost\n",
+			j->dir);
 	}
 }

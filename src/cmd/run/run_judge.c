@@ -318,7 +318,7 @@ static bool something_missing(struct judge *j)
 		snprintf(text, size, "the program ran as another user (uid %u), who has no access to cuwhy's socket",
 			 (unsigned)j->child->uid);
 	else if (j->server->lost_segments)
-		snprintf(text, size, "%zu pieces of recordings were lost", j->server->lost_segments);
+		snprintf(text, size, "part of the recording was lost (%zu of its files)", j->server->lost_segments);
 	return *text != '\0';
 }
 

@@ -130,7 +130,8 @@ static void tell_trouble(struct judge *j, const struct verdict *all)
 static void print_end(struct judge *j, const struct verdict *all, const char *recording)
 {
 	if (j->n_same > SAME_MAX)
-		fprintf(stderr, "cuwhy: %zu more processes failed the same way\n", j->n_same - SAME_MAX);
+		fprintf(stderr, "cuwhy: %zu more process%s failed the same way\n", j->n_same - SAME_MAX,
+			j->n_same - SAME_MAX == 1 ? "" : "es");
 	if (j->first_told && (pid_t)verdict_pid(all) != j->first_told)
 		report_first(stderr, all);
 	if (j->n_failed == 0 && verdict_notes(all) > 0)

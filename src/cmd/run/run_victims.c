@@ -43,5 +43,6 @@ void victims_tell(struct judge *j)
 			victims_print(j, p);
 	}
 	if (j->n_victims > VICTIMS_MAX)
-		fprintf(stderr, "cuwhy: %zu more processes failed because of it\n", j->n_victims - VICTIMS_MAX);
+		fprintf(stderr, "cuwhy: %zu more process%s failed because of it\n", j->n_victims - VICTIMS_MAX,
+			j->n_victims - VICTIMS_MAX == 1 ? "" : "es");
 }

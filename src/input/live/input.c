@@ -50,7 +50,7 @@ void live_look(struct live_source *list, const pid_t *pids, size_t n, const stru
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!list[i].e.code && list[i].ended)
-			err_set(&list[i].e, -ESRCH, "process %d ended while it was looked at", (int)pids[i]);
+			err_set(&list[i].e, -ESRCH, "process %d ended while cuwhy looked at it", (int)pids[i]);
 		if (!list[i].e.code)
 			live_tell(&list[i].told, &list[i].look, &list[i].pool);
 	}

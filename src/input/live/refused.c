@@ -29,10 +29,10 @@ static bool in_container(void)
 static int refused_to_root(pid_t pid, struct err *e)
 {
 	if (in_container()) {
-		err_set(e, -EPERM, "process %d may not be looked at from this container", (int)pid);
+		err_set(e, -EPERM, "this container does not allow cuwhy to look at process %d", (int)pid);
 		return err_hint(e, "start the container with --cap-add SYS_PTRACE, or on the host: sudo cuwhy explain --pid PID");
 	}
-	err_set(e, -EPERM, "the kernel does not let process %d be looked at, not even by root", (int)pid);
+	err_set(e, -EPERM, "the kernel lets no process look at process %d, not even as root", (int)pid);
 	return err_hint(e,
 			"another debugger may hold it, or a security module forbids it: see /proc/%d/status (TracerPid)",
 			(int)pid);
@@ -47,7 +47,7 @@ static int refused_to_owner(pid_t pid, struct err *e)
 		return err_hint(e, "it can only be changed at boot: kernel.yama.ptrace_scope in /etc/sysctl.d");
 	}
 	if (scope > 0) {
-		err_set(e, -EPERM, "process %d may only be looked at by root (Yama, ptrace_scope %d)", (int)pid, scope);
+		err_set(e, -EPERM, "only root may look at process %d (Yama, ptrace_scope %d)", (int)pid, scope);
 		return err_hint(e, "sudo cuwhy explain --pid %d", (int)pid);
 	}
 	if (in_container())
@@ -68,7 +68,7 @@ int look_refused(pid_t pid, int rc, struct err *e)
 	}
 	if (rc == -ESRCH) {
 		err_set(e, -ESRCH, "process %d has no memory: it has ended, or is part of the kernel", (int)pid);
-		return err_hint(e, "its parent has not noticed its end: ps -o pid,ppid,stat,cmd -p %d", (int)pid);
+		return err_hint(e, "its parent has not collected it: ps -o pid,ppid,stat,cmd -p %d", (int)pid);
 	}
 	if (rc != -EPERM && rc != -EACCES)
 		return err_set(e, rc, "cannot look at process %d: %s", (int)pid, strerror(-rc));

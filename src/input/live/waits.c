@@ -65,7 +65,7 @@ static void tell_peer(struct live_thread *t, pid_t peer, struct pool *pool)
 	if (!task_read(peer, (uint32_t)peer, &task))
 		t->peer_text = "it is gone";
 	else if (task.state == 'Z')
-		t->peer_text = "it has ended, and nobody has taken note of it yet";
+		t->peer_text = "it has ended, and its parent has not collected it";
 	else if (task.state == 'T' || task.state == 't')
 		t->peer_text = "it is stopped";
 	else if (command && command[0])

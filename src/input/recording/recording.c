@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -45,29 +46,59 @@ static bool is_recording(const char *base, const char *name)
 	return yes;
 }
 
-static int recording_by_name(const void *a, const void *b)
+/* "20261117-063629": what a name begins with; the process's number follows, which says nothing about the order within a second. */
+#define STAMP_CHARS 15
+
+struct dated {
+	char *name;
+	struct timespec written;	/* its run.json */
+};
+
+static int recording_by_age(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	const struct dated *x = a, *y = b;
+	int order = strncmp(x->name, y->name, STAMP_CHARS);
+
+	if (!order)
+		order = (x->written.tv_sec > y->written.tv_sec) - (x->written.tv_sec < y->written.tv_sec);
+	if (!order)
+		order = (x->written.tv_nsec > y->written.tv_nsec) - (x->written.tv_nsec < y->written.tv_nsec);
+	return order ? order : strcmp(x->name, y->name);
+}
+
+static struct dated dated_of(const char *base, const char *name)
+{
+	char *path = xasprintf("%s/%s/%s", base, name, RUN_FILE);
+	struct dated d = {.name = xstrdup(name)};
+	struct stat st;
+
+	if (!stat(path, &st))
+		d.written = st.st_mtim;
+	free(path);
+	return d;
 }
 
 size_t recording_list(const char *base, char ***names)
 {
 	DIR *d = opendir(base);
 	struct dirent *ent;
-	size_t n = 0, cap = 0;
-	char **list = NULL;
+	size_t n = 0, cap = 0, i;
+	struct dated *list = NULL;
 
 	while (d && (ent = readdir(d))) {
 		if (!is_recording(base, ent->d_name))
 			continue;
 		list = xgrow(list, n, &cap, sizeof(*list));
-		list[n++] = xstrdup(ent->d_name);
+		list[n++] = dated_of(base, ent->d_name);
 	}
 	if (d)
 		closedir(d);
 	if (n)
-		qsort(list, n, sizeof(*list), recording_by_name);
-	*names = list;
+		qsort(list, n, sizeof(*list), recording_by_age);
+	*names = n ? xcalloc(n, sizeof(**names)) : NULL;
+	for (i = 0; i < n; i++)
+		(*names)[i] = list[i].name;
+	free(list);
 	return n;
 }
 

@@ -160,16 +160,19 @@ static void tell_holders(struct casefile *c, const struct snapshot *s, const str
 
 	case_evidence(
 		c, SNAPSHOT_OBSERVER,
-		pool_printf(c->pool, "event %u of %zu on device %d is an oom", o->event + 1, d->replay.n, d->device));
+		      pool_printf(c->pool, "event %u of %zu on device %d is an out-of-memory error", o->event + 1,
+				  d->replay.n, d->device));
 	if (o->later)
 		case_evidence(c, SNAPSHOT_OBSERVER,
-			      pool_printf(c->pool, "the program went on: %u allocations came after it", o->later));
+			      pool_printf(c->pool, "the program went on: %u allocation%s came after it", o->later,
+					  o->later == 1 ? "" : "s"));
 	for (size_t i = 0; i < n && i < HOLDERS_SAID; i++) {
 		const char *line = snapshot_line_text(s, l, h[i].line, c->pool);
 
 		case_evidence(c, SNAPSHOT_OBSERVER,
-			      pool_printf(c->pool, "%s held %s in %u blocks", line ? line : "unknown lines",
-					  format_bytes(size, sizeof(size), (double)h[i].bytes), h[i].blocks));
+			      pool_printf(c->pool, "%s held %s in %u block%s", line ? line : "unknown lines",
+					  format_bytes(size, sizeof(size), (double)h[i].bytes), h[i].blocks,
+					  h[i].blocks == 1 ? "" : "s"));
 	}
 	free(h);
 }

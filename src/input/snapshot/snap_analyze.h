@@ -2,8 +2,8 @@
  * What a snapshot says about one device: who holds what, at the peak and at the end, what is fragmented, what grows,
  * and the last allocation that failed.
  */
-#ifndef CUWHY_SNAP_ANALYSE_H
-#define CUWHY_SNAP_ANALYSE_H
+#ifndef CUWHY_SNAP_ANALYZE_H
+#define CUWHY_SNAP_ANALYZE_H
 
 #include "input/snapshot/snap_lines.h"
 #include "input/snapshot/snap_replay.h"

@@ -23,7 +23,7 @@ def seen(command, terminal=True, **more):
     drawn = [l for l in lines if b" s\x1b[K" in l]
     return drawn, text
 
-for command, what in ((["doctor", "--timeout", "2"], b"checking this machine"), (["memory"], b"asking the NVIDIA driver")):
+for command, what in ((["doctor", "--timeout", "2"], b"checking this machine"), (["memory"], b"querying the NVIDIA driver")):
     drawn, text = seen(command)
     print(command[0], "drawn:", bool(drawn) and all(what in l for l in drawn), "gone:", b"\r\x1b[K" in text.split(b" s\x1b[K")[-1])
     print(command[0], "with --json:", len(seen(command + ["--json"])[0]))
