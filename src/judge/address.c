@@ -173,6 +173,12 @@ static void find_foreign_parameter(struct look *l)
 
 /* ---- only the parameters are known ---------------------------------------------------------------------- */
 
+/* No pointer to memory is as small or as large. */
+static bool is_no_pointer(uint64_t v)
+{
+	return v < (uint64_t)1 << 20 || v >> 57;
+}
+
 /* Guard mode does not use addresses again: who has a pointer to what was freed before the launch means that. */
 static bool find_freed_parameter(struct look *l)
 {
@@ -182,8 +188,8 @@ static bool find_freed_parameter(struct look *l)
 	for (size_t i = 0; i < look_words(l); i++) {
 		uint64_t v = look_word(l, i);
 
-		if (look_pointed(l, v) || (!piece_freed_by_torch(l->trace, v, before, &p) &&
-					   !piece_freed_by_driver(l->trace, v, before, &p)))
+		if (is_no_pointer(v) || look_pointed(l, v) ||
+		    (!piece_freed_by_torch(l->trace, v, before, &p) && !piece_freed_by_driver(l->trace, v, before, &p)))
 			continue;
 		l->to->in = "freed";
 		memory_fill(p.kind == CW_MEM_TORCH ? &l->to->block : &l->to->segment, l->trace, &p);
@@ -484,10 +490,19 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 #define PAGE	((uint64_t)2 << 20)
 #define NULL_PAGE ((uint64_t)1 << 16)	/* nothing is mapped there */
 
+#define PAGES_SEEN 64
+
+struct page_seen {
+	uint64_t page, base;
+	bool known;
+	enum stray how;
+};
+
 struct stray_around {
 	struct look l;
 	struct address to;
 	bool doubt;
+	struct page_seen seen[PAGES_SEEN];
 };
 
 static void around_params(struct look *l)
@@ -571,23 +586,45 @@ static bool is_hole(const struct look *l, const struct sass_access *a)
 	       a->address < ((p->addr + p->size - 1) | (PAGE - 1)) + 1 + PAGE;
 }
 
-enum stray stray_around_at(void *around, const struct sass_access *a)
+/* In a page that nothing is in. */
+static enum stray stray_in_page(struct stray_around *s, const struct sass_access *a)
 {
-	struct stray_around *s = around;
 	const struct look *l = &s->l;
 
-	if (a->address < NULL_PAGE)
-		return STRAY_OUTSIDE;
-	if (l->guard && freed_since(l, a->address))
-		return STRAY_PERHAPS;
-	if (page_is_live(l, &l->driver, a->address) || (l->guard && page_is_live(l, &l->torch, a->address)))
-		return STRAY_INSIDE;
 	if (freed_since(l, a->address) || host_range_of(l, a->address))
 		return STRAY_PERHAPS;
 	if (a->base && is_known_pointer(l, a->base))
 		return is_hole(l, a) ? STRAY_OUTSIDE : STRAY_BEYOND;
-	s->doubt = true;
 	return STRAY_INSIDE;
+}
+
+/* What was freed is searched for in a list, and thousands of threads may leave for the same page. */
+static enum stray stray_in_cached(struct stray_around *s, const struct sass_access *a)
+{
+	uint64_t page = a->address & ~(PAGE - 1);
+	struct page_seen *seen = &s->seen[(page / PAGE) % PAGES_SEEN];
+
+	if (!seen->known || seen->page != page || seen->base != a->base)
+		*seen = (struct page_seen){.page = page, .base = a->base, .known = true, .how = stray_in_page(s, a)};
+	return seen->how;
+}
+
+enum stray stray_around_at(void *around, const struct sass_access *a)
+{
+	struct stray_around *s = around;
+	const struct look *l = &s->l;
+	const struct piece *p = l->guard ? pieces_at(&l->torch, a->address) : NULL;
+	enum stray how;
+
+	if (a->address < NULL_PAGE)
+		return STRAY_OUTSIDE;
+	if (p && p->free_ticks && p->free_ticks < l->noticed)	/* since the launch: it was live then */
+		return STRAY_PERHAPS;
+	if (page_is_live(l, &l->driver, a->address) || (l->guard && page_is_live(l, &l->torch, a->address)))
+		return STRAY_INSIDE;
+	how = stray_in_cached(s, a);
+	s->doubt = s->doubt || how == STRAY_INSIDE;
+	return how;
 }
 
 /* ---- facts --------------------------------------------------------------------------------------------- */

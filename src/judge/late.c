@@ -25,7 +25,6 @@ struct one {
 	struct stray_launch how;
 	struct strays found;
 	bool complete;
-	bool freed;	/* it was given a pointer to what had been freed */
 };
 
 struct hunt {
@@ -105,7 +104,6 @@ static void execute(struct hunt *h, struct one *o, unsigned share)
 	if (strays_find(&o->found, h->culprit, &o->how, &steps, stray_around_at, around))
 		o->complete = o->found.complete && !stray_around_doubt(around);
 	h->steps -= given - steps;
-	o->freed = stray_around_freed(around);
 	stray_around_close(around);
 }
 
@@ -185,23 +183,32 @@ static struct culprit *settle(struct hunt *h, struct fault_launch *m)
 	return found;
 }
 
+static bool was_given_freed(const struct hunt *h, const struct cw_launch *l)
+{
+	struct stray_around *around = stray_around_open(h->trace, h->culprit, h->noticed, l);
+	bool freed = stray_around_freed(around);
+
+	stray_around_close(around);
+	return freed;
+}
+
 /* Nothing could be computed: those whose arguments alone are wrong. */
 static void settle_freed(struct hunt *h, struct fault_launch *m)
 {
 	const struct cw_launch *first = NULL;
 	struct place replay = m->replay;
 
-	for (size_t i = 0; i < h->n; i++)
-		if (h->one[i].freed && !first)
+	for (size_t i = 0; i < h->n; i++) {
+		if (!was_given_freed(h, h->one[i].launch))
+			continue;
+		if (!first) {
 			first = h->one[i].launch;
-	if (!first)
-		return;
-	*m = (struct fault_launch){.newest = first};
-	if (first->flags & CW_LAUNCH_CAPTURED)
+			*m = (struct fault_launch){.newest = first};
+		}
+		add_line(m, h->trace, h->one[i].launch);
+	}
+	if (first && first->flags & CW_LAUNCH_CAPTURED)
 		m->replay = replay;
-	for (size_t i = 0; i < h->n; i++)
-		if (h->one[i].freed)
-			add_line(m, h->trace, h->one[i].launch);
 }
 
 struct culprit *late_find(struct trace *t, const struct culprit *k, const struct cw_failure *noticed,

@@ -173,7 +173,7 @@ static void add_sms(struct sim_dump *d, struct sim_place device)
 	}
 	for (uint32_t i = 0; i < sms; i++) {
 		rows[i].id = i;
-		if (i < blocks || (i == 0 && d->fault->gone))
+		if (i < blocks || (i == 0 && d->op && d->fault->gone))
 			fill_sm(d, &rows[i]);
 	}
 	d->sm_table = sim_dump_add(d, SIM_TAB_SM, device, rows, sms * sizeof(*rows), sizeof(*rows),

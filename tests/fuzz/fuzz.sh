@@ -16,7 +16,7 @@ fi
 out=build/fuzz
 mkdir -p $out/new-$what
 make --no-print-directory build/kb.blob build/obj/src/write/page_blob.o >/dev/null
-flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.blob\""
+flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -DCUWHY_VERSION=\"$(cat VERSION)\" -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.blob\""
 # the whole program except its commands and what runs in other processes
 sources=$(find src -name '*.[cS]' ! -path 'src/cmd/*' ! -path 'src/recorder/*' ! -path 'src/sim*' ! -path 'src/portable/*' ! -name 'probe_main.c' ! -name 'page_blob.S')
 libs="-ljansson -liberty -lz -llzma -lzstd -ldl -lm"

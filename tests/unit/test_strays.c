@@ -25,7 +25,6 @@
 #define PARAMS 0x210
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* clang-format off */
 #define TID	0x0000000000007919, 0x000e220000002100	/* S2R R0, SR_TID.X */
 #define CTAID	0x0000000000067919, 0x000e240000002500	/* S2R R6, SR_CTAID.X */
 #define NUMBER	0x0000000006067a24, 0x001fc800078e0200	/* IMAD R6, R6, c[0x0][0x0], R0 */
@@ -37,7 +36,6 @@
 #define LOAD	0x0000000402067981, 0x000ea2000c1e1900	/* LDG.E R6, desc[UR4][R2.64] */
 #define STORE	0x0000000502007986, 0x000fe2000c101904	/* STG.E desc[UR4][R2.64], R5 */
 #define LEAVE	0x000000000000794d, 0x000fea0003800000	/* EXIT */
-/* clang-format on */
 
 /* data[i] = …, for every thread; only below a limit; at an index that is in memory; if what is in memory is below a limit */
 static const uint64_t all[] = {TID, CTAID, NUMBER, POINTER, WIDE, STORE, LEAVE};
