@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Training that keeps a validation loss of every step for a plot, and with it everything backward would need.
-# expect: cause=oom-graph-retention certainty=certain,likely exit=1 culprit=16
+# expect: cause=oom-graph-retention certainty=certain,likely exit=1 here=16 culprit=16
 # needs: torch
 # alone
 import torch

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Training with an evaluation now and then. Its loss is kept for a plot, and with it everything backward would need.
-# expect: cause=oom-graph-retention certainty=certain,likely exit=1 culprit=18
+# expect: cause=oom-graph-retention certainty=certain,likely exit=1 here=18 culprit=18
 # needs: torch
 # alone
 import torch

@@ -9,7 +9,7 @@ import advice  # noqa: E402
 import json_page  # noqa: E402
 
 CERTAINTIES = ("certain", "likely", "possible")
-BESIDE = ("backward", "forward", "capture", "replay")
+BESIDE = ("backward", "forward", "capture", "replay", "asked")
 
 
 def shape(result, verdict):

@@ -14,7 +14,8 @@ A case is a program (Python, C or shell) whose first comment lines say what cuwh
 
 The line that a verdict must name ends with the comment `<- here`; `<- note` and `<- other` belong
 to notes and other processes; `<- backward`, `<- forward`, `<- capture` and `<- replay` are lines
-beside it; `<- here, <- either` is an innocent line that cannot be told from the guilty one.
+beside it; out of memory, it is the line to blame, if one is: `<- culprit` if WHY must name it, too, and `<- asked` is
+the line whose request failed; `<- here, <- either` is an innocent line that cannot be told from the guilty one.
 On a simulated GPU, `<- reads` are all lines that read what only a real one can compute, `<- reads, <- perhaps` those
 that may do so.
 Programs that are shown to people give them as numbers: `expect: … here=21 culprit=14`.
@@ -37,7 +38,7 @@ HEADER = re.compile(
     r"|gpu|timeout|same-output|alone|build|wrap|options(?=:)|skip(?=:))\b:?\s*(.*?)\s*(?:\*/)?\s*$")
 # the last lines of every program on a simulated GPU that PyTorch uses
 DRY_RUN = re.compile(r"; kernels computed nothing$|; what follows from it may differ$| such values? \(--json lists them all\)$")
-MARKS = {"reads", "perhaps", "here", "note", "other", "backward", "forward", "capture", "replay", "either", "culprit"}
+MARKS = {"reads", "perhaps", "here", "note", "other", "backward", "forward", "capture", "replay", "either", "culprit", "asked"}
 PATIENCE = 300      # seconds: how long tests wait for what must happen. A slow machine is no failure
 MARK = re.compile(r"<- (%s)\b" % "|".join(sorted(MARKS)))
 

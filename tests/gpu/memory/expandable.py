@@ -10,5 +10,5 @@ log = []
 weight = torch.randn(8192, 8192, device="cuda")
 with torch.no_grad():
     for step in range(100000):
-        scratch = weight @ weight  # <- here
+        scratch = weight @ weight
         log.append(scratch.softmax(-1))  # <- here  <- culprit

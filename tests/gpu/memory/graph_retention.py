@@ -12,7 +12,7 @@ history = []
 
 
 def step(x):
-    loss = model(x).square().mean()  # <- forward  <- culprit
+    loss = model(x).square().mean()  # <- here  <- forward  <- culprit
     loss.backward(retain_graph=True)
     optimizer.step()
     optimizer.zero_grad()

@@ -11,7 +11,7 @@ torch.cuda.synchronize()
 pieces, size = [], 1 << 30
 while size >= 1 << 20:
     try:
-        pieces.append(cupy.cuda.runtime.malloc(size))
+        pieces.append(cupy.cuda.runtime.malloc(size))  # <- here
     except cupy.cuda.runtime.CUDARuntimeError:
         size //= 2
 y = x @ x  # <- here

@@ -7,5 +7,5 @@ import cupy
 import torch
 
 free, _ = torch.cuda.mem_get_info()
-table = cupy.empty(free - (20 << 30), dtype=cupy.uint8)  # <- culprit
-x = torch.empty(30 << 30, dtype=torch.uint8, device="cuda")  # <- here
+table = cupy.empty(free - (20 << 30), dtype=cupy.uint8)  # <- here  <- culprit
+x = torch.empty(30 << 30, dtype=torch.uint8, device="cuda")  # <- asked
