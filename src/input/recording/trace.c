@@ -19,6 +19,7 @@
 #include "input/recording/recording.h"
 #include "input/recording/seal.h"
 #include "input/recording/trace.h"
+#include "input/recording/trace_check.h"
 #include "input/recording/trace_memory.h"
 
 struct chunk {			/* checked: lies inside the data, aligned, overlaps no other */
@@ -32,19 +33,6 @@ struct list {			/* pointers into the data, built on first use */
 	bool built;
 };
 
-struct timeline {		/* the samples that are in order; built on first use */
-	struct cw_sample *sample;
-	size_t n;
-};
-
-struct epochs {			/* those of a device, checked on first use */
-	const struct cw_epochs *chunk;	/* NULL = none that can be used */
-	const struct cw_epoch *list;
-	size_t n;
-	uint32_t scale;
-	bool read;
-};
-
 struct trace {
 	uint8_t *data;
 	struct source_book *sources;
@@ -56,15 +44,7 @@ struct trace {
 	struct list failures, launches, calls, allocations, blocks, freed;
 	char **names;			/* demangled function names by index */
 	size_t n_names;
-	struct cw_site *sites;		/* all of them in one list, copied on first use */
-	size_t n_sites;
-	struct timeline timeline[CW_MAX_DEVICES];
-	struct epochs epochs[CW_MAX_DEVICES];
-	const struct cw_history **histories;	/* by site; built on first use */
-	const uint32_t *marks;
-	size_t n_marks;
-	struct trace_node *nodes;
-	size_t n_nodes;
+	struct run_memory *run_memory;	/* of trace_memory.c */
 	struct trace_damage damage;
 };
 
@@ -89,32 +69,28 @@ static void list_sort(struct list *l, int (*by)(const void *, const void *))
 
 /* --- what cannot be true ------------------------------------------------------------------------ */
 
-#define CARD_MAX ((uint64_t)64 << 40)	/* far above any GPU; dry runs without a limit have 4 TiB */
-
-/* The memory of a device; CARD_MAX where it is not known. */
-static uint64_t card_of(const struct trace *t, int device)
+uint64_t trace_card(const struct trace *t, int device)
 {
 	uint64_t total = device >= 0 && device < CW_MAX_DEVICES ? t->header.device[device].total_bytes : 0;
 
 	return total ? total : CARD_MAX;
 }
 
-/* Counts a figure that cannot be true, so that the answer can say that it was left out. */
-static bool is_possible(struct trace *t, bool possible)
+bool trace_possible(struct trace *t, bool possible)
 {
 	t->damage.impossible += !possible && !t->damage.intact;
 	return possible;
 }
 
-/* Host memory may be larger than a card, and so may managed memory, of which only a part is on the card at a time. */
-static bool is_on_card(uint32_t kind)
+bool memory_is_on_card(uint32_t kind)
 {
 	return kind == CW_MEM_TORCH || kind == CW_MEM_DEVICE || kind == CW_MEM_ASYNC || kind == CW_MEM_VMM;
 }
 
 static bool range_is_possible(struct trace *t, uint64_t addr, uint64_t size, uint32_t kind, int device)
 {
-	return is_possible(t, size <= UINT64_MAX - addr && (!is_on_card(kind) || size <= card_of(t, device)));
+	return trace_possible(t,
+			      size <= UINT64_MAX - addr && (!memory_is_on_card(kind) || size <= trace_card(t, device)));
 }
 
 /* Drops every item that `same` says equals the one before it. */
@@ -166,13 +142,13 @@ static const struct chunk *first_chunk(const struct trace *t, uint32_t kind)
 /* Other allocators than PyTorch's own may reserve nothing. */
 static void check_failure(struct trace *t, struct cw_failure *f)
 {
-	uint64_t card = card_of(t, f->device);
+	uint64_t card = trace_card(t, f->device);
 
-	if (f->memory_known && !is_possible(t, f->total_bytes <= CARD_MAX && f->free_bytes <= f->total_bytes))
+	if (f->memory_known && !trace_possible(t, f->total_bytes <= CARD_MAX && f->free_bytes <= f->total_bytes))
 		f->memory_known = 0;
-	if (!is_possible(t, f->torch_reserved <= card && f->torch_allocated <= card))
+	if (!trace_possible(t, f->torch_reserved <= card && f->torch_allocated <= card))
 		f->torch_allocated = f->torch_reserved = 0;
-	if (!is_possible(t, f->live_device_bytes <= CARD_MAX))
+	if (!trace_possible(t, f->live_device_bytes <= CARD_MAX))
 		f->live_device_bytes = 0;
 }
 
@@ -320,7 +296,7 @@ static void drop_overlapping(struct trace *t, struct list *l)
 	for (i = 0; i < l->n; i++) {
 		const struct cw_allocation *a = l->item[i], *next = i + 1 < l->n ? l->item[i + 1] : NULL;
 
-		if (is_possible(t, !next || next->addr - a->addr >= a->size))
+		if (trace_possible(t, !next || next->addr - a->addr >= a->size))
 			l->item[n++] = a;
 	}
 	l->n = n;
@@ -527,10 +503,10 @@ static int trace_read_header(struct trace *t, struct err *e)
 static void check_memory(struct trace *t, int device)
 {
 	struct cw_memory_now *m = &t->header.memory[device];
-	uint64_t card = card_of(t, device);
+	uint64_t card = trace_card(t, device);
 
-	if (!is_possible(t, m->allocated <= card && m->reserved <= card && m->peak_allocated <= card &&
-				    m->peak_reserved <= card && m->driver <= CARD_MAX && m->driver_peak <= CARD_MAX))
+	if (!trace_possible(t, m->allocated <= card && m->reserved <= card && m->peak_allocated <= card &&
+				       m->peak_reserved <= card && m->driver <= CARD_MAX && m->driver_peak <= CARD_MAX))
 		*m = (struct cw_memory_now){.n_oom = m->n_oom};
 }
 
@@ -539,7 +515,7 @@ static void check_header(struct trace *t)
 	struct cw_header *h = &t->header;
 
 	for (int d = 0; d < CW_MAX_DEVICES; d++) {
-		if (!is_possible(t, h->device[d].total_bytes <= CARD_MAX))
+		if (!trace_possible(t, h->device[d].total_bytes <= CARD_MAX))
 			h->device[d].total_bytes = 0;
 		check_memory(t, d);
 	}
@@ -570,308 +546,13 @@ static void trace_read_chunks(struct trace *t)
 		if (c->off >= t->len)
 			continue;
 		/* A recording never puts a chunk into the header. Eight: what its records need. */
-		if (!is_possible(t, c->off % 8 == 0 && c->off >= HEADER_LEAST))
+		if (!trace_possible(t, c->off % 8 == 0 && c->off >= HEADER_LEAST))
 			continue;
 		len = c->len < t->len - c->off ? c->len : t->len - c->off;
-		if (len == 0 || !is_possible(t, !overlaps(t, c->off, len)))
+		if (len == 0 || !trace_possible(t, !overlaps(t, c->off, len)))
 			continue;
 		t->chunk[t->n_chunks++] = (struct chunk){c->kind, c->off, len};
 	}
-}
-
-const struct cw_memory_now *trace_memory(const struct trace *t, int device)
-{
-	return device >= 0 && device < CW_MAX_DEVICES ? &t->header.memory[device] : NULL;
-}
-
-/* --- sites ----------------------------------------------------------------------------------- */
-
-static size_t site_count(const struct trace *t)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < t->n_chunks; i++)
-		if (t->chunk[i].kind == CW_CHUNK_SITES)
-			n += t->chunk[i].len / sizeof(struct cw_site);
-	return n;
-}
-
-static void check_site(struct trace *t, struct cw_site *s)
-{
-	uint64_t card = is_on_card(s->kind) ? card_of(t, s->device) : UINT64_MAX;
-
-	if (!is_possible(t, s->live <= card && s->peak <= card && s->at_peak <= card))
-		s->live = s->live_count = s->peak = s->at_peak = 0;
-}
-
-/* The table grows by a second chunk, which goes on where the first one ends. */
-static void read_sites(struct trace *t)
-{
-	size_t i, n, at = 0;
-
-	t->sites = xcalloc(site_count(t) + 1, sizeof(*t->sites));
-	for (i = 0; i < t->n_chunks; i++) {
-		if (t->chunk[i].kind != CW_CHUNK_SITES)
-			continue;
-		n = t->chunk[i].len / sizeof(*t->sites);
-		memcpy(t->sites + at, t->data + t->chunk[i].off, n * sizeof(*t->sites));
-		at += n;
-	}
-	memset(t->sites, 0, sizeof(*t->sites));
-	for (i = 0; i < at; i++) {
-		if (!t->sites[i].kind)
-			continue;
-		if (t->sites[i].device < -1 || t->sites[i].device >= CW_MAX_DEVICES)
-			t->sites[i].device = -1;
-		check_site(t, &t->sites[i]);
-		t->n_sites = i + 1;
-	}
-}
-
-size_t trace_sites(struct trace *t, const struct cw_site **sites)
-{
-	if (!t->sites)
-		read_sites(t);
-	*sites = t->sites;
-	return t->n_sites;
-}
-
-uint64_t trace_site_at_peak(const struct trace *t, const struct cw_site *s)
-{
-	const struct cw_memory_now *m = trace_memory(t, s->device);
-
-	return m && m->peak_generation == s->peak_generation ? s->at_peak : s->live;
-}
-
-/* --- timelines ------------------------------------------------------------------------------- */
-
-static const struct chunk *timeline_chunk(const struct trace *t, int device)
-{
-	const struct cw_timeline *l;
-	size_t i;
-
-	for (i = 0; i < t->n_chunks; i++) {
-		if (t->chunk[i].kind != CW_CHUNK_TIMELINE || t->chunk[i].len < sizeof(*l))
-			continue;
-		l = (const struct cw_timeline *)(t->data + t->chunk[i].off);
-		if (l->device == device)
-			return &t->chunk[i];
-	}
-	return NULL;
-}
-
-/* A writer that was killed while it merged neighbors leaves some samples out of order: they are in a merged one. */
-static void read_timeline(struct trace *t, struct timeline *out, const struct chunk *c)
-{
-	const struct cw_timeline *l = (const struct cw_timeline *)(t->data + c->off);
-	const struct cw_sample *s = (const struct cw_sample *)(l + 1);
-	size_t i, n = (c->len - sizeof(*l)) / sizeof(*s);
-	uint64_t card = card_of(t, l->device);
-
-	n = l->n < n ? l->n : n;
-	out->sample = xcalloc(n + 1, sizeof(*out->sample));
-	for (i = 0; i < n; i++)
-		if (s[i].ticks && (!out->n || s[i].ticks > out->sample[out->n - 1].ticks) &&
-		    is_possible(t, s[i].allocated <= card && s[i].reserved <= card && s[i].driver <= CARD_MAX))
-			out->sample[out->n++] = s[i];
-}
-
-const struct cw_timeline *trace_timeline(struct trace *t, int device, const struct cw_sample **samples, size_t *n)
-{
-	const struct chunk *c = device >= 0 && device < CW_MAX_DEVICES ? timeline_chunk(t, device) : NULL;
-	struct timeline *l = c ? &t->timeline[device] : NULL;
-
-	*samples = NULL;
-	*n = 0;
-	if (!l)
-		return NULL;
-	if (!l->sample)
-		read_timeline(t, l, c);
-	*samples = l->sample;
-	*n = l->n;
-	return (const struct cw_timeline *)(t->data + c->off);
-}
-
-/* --- autograd nodes -------------------------------------------------------------------------- */
-
-static void add_nodes(struct trace *t, const struct chunk *c)
-{
-	const struct cw_ring *r = (const struct cw_ring *)(t->data + c->off);
-	const struct cw_node *node = (const struct cw_node *)(r + 1);
-	uint64_t n, seq;
-
-	if (c->len < sizeof(*r) || r->slot_size != sizeof(*node) || !r->n_slots || (r->n_slots & (r->n_slots - 1)) ||
-	    r->n_slots > (c->len - sizeof(*r)) / sizeof(*node))
-		return;
-	n = r->head < r->n_slots ? r->head : r->n_slots;
-	t->nodes = xrealloc(t->nodes, t->n_nodes + (size_t)n + 1, sizeof(*t->nodes));
-	for (seq = r->head - n; seq < r->head; seq++) {
-		const struct cw_node *s = &node[seq & (r->n_slots - 1)];
-
-		if (s->seq_low == (uint32_t)seq && (seq || s->stack))	/* 0 may be a slot never written */
-			t->nodes[t->n_nodes++] = (struct trace_node){seq, r->tid, s->stack & ~CW_NODE_BITS,
-								     s->stack & CW_NODE_HAS_RUN,
-								     s->stack & CW_NODE_RELEASED};
-	}
-}
-
-size_t trace_nodes(struct trace *t, const struct trace_node **nodes)
-{
-	size_t i;
-
-	if (!t->nodes) {
-		t->nodes = xcalloc(1, sizeof(*t->nodes));
-		for (i = 0; i < t->n_chunks; i++)
-			if (t->chunk[i].kind == CW_CHUNK_NODES)
-				add_nodes(t, &t->chunk[i]);
-	}
-	*nodes = t->nodes;
-	return t->n_nodes;
-}
-
-static void trace_free_memory(struct trace *t)
-{
-	size_t i;
-
-	free(t->sites);
-	free(t->histories);
-	free(t->nodes);
-	for (i = 0; i < CW_MAX_DEVICES; i++)
-		free(t->timeline[i].sample);
-}
-
-/* --- epochs ---------------------------------------------------------------------------------- */
-
-static const struct cw_epochs *epochs_chunk(const struct trace *t, int device)
-{
-	const struct cw_epochs *e;
-	size_t i;
-
-	for (i = 0; i < t->n_chunks; i++) {
-		if (t->chunk[i].kind != CW_CHUNK_EPOCHS || t->chunk[i].len < sizeof(*e))
-			continue;
-		e = (const struct cw_epochs *)(t->data + t->chunk[i].off);
-		if (e->device == device)
-			return e;
-	}
-	return NULL;
-}
-
-/* Times and generations only rise; where they do not, none of it can be used. */
-static bool in_order(const struct cw_epoch *p, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (!p[i].generation || p[i].at < p[i].begin)
-			return false;
-		if (i && (p[i].begin <= p[i - 1].begin || p[i].generation <= p[i - 1].generation))
-			return false;
-	}
-	return true;
-}
-
-static bool are_on_card(const struct cw_epoch *p, size_t n, uint64_t card)
-{
-	for (size_t i = 0; i < n; i++)
-		if (p[i].allocated > card || p[i].reserved > card || p[i].driver > CARD_MAX)
-			return false;
-	return true;
-}
-
-static void read_epochs(struct trace *t, struct epochs *out, int device)
-{
-	const struct cw_epochs *e = epochs_chunk(t, device);
-	uint64_t n, scale;
-
-	out->read = true;
-	if (!e || e->n_max != CW_EPOCHS)
-		return;
-	n = e->now & 0xffffffffu;
-	scale = e->now >> 32;
-	if (!is_possible(t, n <= CW_EPOCHS && scale < CW_EPOCH_SCALES && in_order(e->epoch[scale & 1], n) &&
-				    are_on_card(e->epoch[scale & 1], n, card_of(t, device))))
-		return;
-	out->chunk = e;
-	out->list = e->epoch[scale & 1];
-	out->n = n;
-	out->scale = (uint32_t)scale;
-}
-
-const struct cw_epochs *trace_epochs(struct trace *t, int device, const struct cw_epoch **list, size_t *n)
-{
-	struct epochs *e = device >= 0 && device < CW_MAX_DEVICES ? &t->epochs[device] : NULL;
-
-	if (e && !e->read)
-		read_epochs(t, e, device);
-	*list = e ? e->list : NULL;
-	*n = e ? e->n : 0;
-	return e ? e->chunk : NULL;
-}
-
-/* --- histories ------------------------------------------------------------------------------- */
-
-static void find_histories(struct trace *t, const struct chunk *c)
-{
-	const struct cw_history *h = (const struct cw_history *)(t->data + c->off);
-	size_t i, n = c->len / sizeof(*h);
-
-	for (i = 0; i < n; i++)
-		if (h[i].site && h[i].site < t->n_sites)
-			t->histories[h[i].site] = &h[i];
-}
-
-static void read_histories(struct trace *t)
-{
-	const struct cw_site *s;
-	size_t i, n = trace_sites(t, &s);
-
-	t->histories = xcalloc(n + 1, sizeof(*t->histories));
-	for (i = 0; i < t->n_chunks; i++) {
-		if (t->chunk[i].kind == CW_CHUNK_HISTORIES)
-			find_histories(t, &t->chunk[i]);
-		if (t->chunk[i].kind == CW_CHUNK_SITE_MARKS && !t->n_marks) {
-			t->marks = (const uint32_t *)(t->data + t->chunk[i].off);
-			t->n_marks = t->chunk[i].len / sizeof(*t->marks);
-		}
-	}
-}
-
-/* A copy in which its epochs are those of the newest scale. */
-static bool follow_epochs(struct cw_history *h, const struct epochs *e)
-{
-	uint32_t i, scale;
-
-	if (h->scale > e->scale)
-		return false;
-	for (scale = h->scale; scale < e->scale; scale++) {
-		for (i = 0; i < CW_EPOCHS / 2; i++)
-			h->held[i] = h->held[2 * i + (e->chunk->second[scale] >> i & 1)];
-		memset(h->held + CW_EPOCHS / 2, 0, sizeof(h->held) / 2);
-	}
-	return true;
-}
-
-bool trace_site_held(struct trace *t, size_t site, uint64_t *held)
-{
-	const struct cw_epoch *list;
-	const struct cw_site *s;
-	struct cw_history h = {0};
-	size_t i, n;
-
-	if (!t->histories)
-		read_histories(t);
-	if (site >= trace_sites(t, &s) || !s[site].kind || site >= t->n_marks ||
-	    !trace_epochs(t, s[site].device, &list, &n))
-		return false;
-	if (t->histories[site]) {
-		h = *t->histories[site];
-		if (!follow_epochs(&h, &t->epochs[s[site].device]))
-			return false;
-	}
-	for (i = 0; i < n; i++)
-		held[i] = list[i].generation > t->marks[site] ? s[site].live : (uint64_t)h.held[i] * CW_HISTORY_UNIT;
-	return true;
 }
 
 #define FILE_MAX ((size_t)1 << 30)	/* recordings are bounded at 64 MiB by default */
@@ -980,7 +661,7 @@ void trace_free(struct trace *t)
 	free(t->allocations.item);
 	free(t->blocks.item);
 	free(t->freed.item);
-	trace_free_memory(t);
+	run_memory_free(t->run_memory);
 	free(t->failure);
 	free(t->data);
 	source_book_release(t->sources);
@@ -991,6 +672,11 @@ void trace_free(struct trace *t)
 struct source_book *trace_sources(const struct trace *t)
 {
 	return t->sources;
+}
+
+struct run_memory **trace_run_memory(struct trace *t)
+{
+	return &t->run_memory;
 }
 
 const struct cw_header *trace_header(const struct trace *t)

@@ -39,4 +39,9 @@ struct trace_node {
 /* The newest nodes, thread by thread, oldest first in each. */
 size_t trace_nodes(struct trace *t, const struct trace_node **nodes);
 
+/* What was read of it so far belongs to the trace, which frees it. */
+struct run_memory;
+struct run_memory **trace_run_memory(struct trace *t);
+void run_memory_free(struct run_memory *m);
+
 #endif
