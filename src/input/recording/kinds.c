@@ -271,6 +271,14 @@ const struct about *kinds_about(struct kinds *k, const struct piece *p)
 	return a;
 }
 
+/* What was freed since has lost its library, but not its site. */
+uint32_t kinds_library(struct kinds *k, const struct piece *p)
+{
+	const struct about *a = p->library ? NULL : kinds_about(k, p);
+
+	return p->library ? p->library : a->asked ? a->asked->library : 0;
+}
+
 /* Backward frees its temporaries before it ends: what is still there afterwards are gradients. */
 enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 {

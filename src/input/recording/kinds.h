@@ -54,6 +54,9 @@ uint64_t lines_hash(const struct trace *t, uint32_t stack);
 
 /* Valid until the next call. */
 const struct about *kinds_about(struct kinds *k, const struct piece *p);
+
+/* The file that called the driver for it: offset of a cw_string, 0 = not known. */
+uint32_t kinds_library(struct kinds *k, const struct piece *p);
 enum ledger_kind kinds_of(struct kinds *k, const struct piece *p);
 
 /* Everything that a site allocated, as one piece without an address or a size. */
@@ -77,10 +80,5 @@ struct moment {
 void moment_init(struct moment *m, struct trace *t, uint64_t when, int device);
 void moment_from(struct moment *m, const struct playback *play, int device);
 void moment_free(struct moment *m);
-
-/* Divides the driver's pieces into segments of PyTorch and others, and finds the free
- * blocks in the segments. */
-void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k, uint64_t reserved,
-		   struct pool *pool);
 
 #endif

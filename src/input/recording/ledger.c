@@ -4,24 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "case/ledger.h"
 #include "compat/cuda_errors.h"
-#include "input/recording/playback.h"
 #include "input/recording/kinds.h"
+#include "input/recording/ledger_lines.h"
+#include "input/recording/playback.h"
+#include "input/recording/segments.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
 #include "probe/usage.h"
-
-/* Adds to the line of the same part, kind and place, or starts one. */
-struct lines {
-	struct ledger_line *list;
-	size_t n, cap;
-	struct map map;			/* of `list`, except other processes: each is its own line */
-};
-/* same place: one line; biggest first. Nothing can be added then. */
 
 /* In a container, a single process that cannot be resolved on the GPU is this one; of several it could be any. */
 static const struct gpu_holder *find_own(const struct gpu_state *g, uint32_t pid)
@@ -74,89 +67,6 @@ void ledger_seen_from(struct ledger_seen *s, const struct gpu_usage *usage, cons
 	}
 }
 
-static void add_to(struct ledger_line *to, const struct ledger_line *one)
-{
-	to->bytes += one->bytes;
-	to->count += one->count;
-	to->made += one->made;
-	to->made_bytes += one->made_bytes;
-	to->first_ticks = one->first_ticks < to->first_ticks ? one->first_ticks : to->first_ticks;
-	to->last_ticks = one->last_ticks > to->last_ticks ? one->last_ticks : to->last_ticks;
-}
-
-/* By where it was allocated: a stack has one place, a place may have several stacks. */
-static bool ledger_line_same(const void *list, uint32_t i, const void *key)
-{
-	const struct ledger_line *x = (const struct ledger_line *)list + i, *y = key;
-
-	return x->part == y->part && x->kind == y->kind && x->place.stack == y->place.stack && x->library == y->library;
-}
-
-static void lines_add(struct lines *l, const struct ledger_line *one)
-{
-	uint64_t key = ((uint64_t)one->place.stack << 8 | (uint64_t)one->part << 4 | one->kind) ^ (uintptr_t)one->library;
-	uint32_t n = (uint32_t)l->n,
-		 i = one->pid ? n : map_put(&l->map, map_hash(key), ledger_line_same, l->list, one, n);
-
-	if (i != n) {
-		add_to(&l->list[i], one);
-		return;
-	}
-	l->list = xgrow(l->list, l->n, &l->cap, sizeof(*l->list));
-	l->list[l->n++] = *one;
-}
-
-static int compare_text(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "");
-}
-
-static int same_owner(const struct ledger_line *x, const struct ledger_line *y)
-{
-	int c = (int)x->part - (int)y->part;
-
-	c = c ? c : (int)x->kind - (int)y->kind;
-	c = c ? c : compare_text(x->place.file, y->place.file);
-	c = c ? c : (x->place.line > y->place.line) - (x->place.line < y->place.line);
-	c = c ? c : compare_text(x->library, y->library);
-	return c ? c : (x->pid > y->pid) - (x->pid < y->pid);
-}
-
-static int by_owner(const void *a, const void *b)
-{
-	return same_owner(a, b);
-}
-
-static int line_by_bytes(const void *a, const void *b)
-{
-	const struct ledger_line *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return same_owner(x, y);
-}
-
-static void lines_join(struct lines *l)
-{
-	size_t n = 0;
-
-	map_release(&l->map);
-	if (!l->n)
-		return;
-	qsort(l->list, l->n, sizeof(*l->list), by_owner);
-	for (size_t i = 0; i < l->n; i++) {
-		struct ledger_line one = l->list[i], *to = n ? &l->list[n - 1] : NULL;
-
-		if (!to || same_owner(to, &one) || one.pid || one.part == PART_PROCESSES) {
-			l->list[n++] = one;
-			continue;
-		}
-		add_to(to, &one);
-	}
-	l->n = n;
-	qsort(l->list, l->n, sizeof(*l->list), line_by_bytes);
-}
-
 static bool counts(const struct piece *p, int device)
 {
 	return (p->device == device || p->device < 0) &&
@@ -194,22 +104,9 @@ static const char *library_shown(const char *path, struct pool *pool)
 	return pool_copy(pool, path, (size_t)(tag - path));
 }
 
-/* What was freed since has lost its library, but not its site. */
-static uint32_t library_off(struct kinds *k, const struct piece *p)
-{
-	const struct about *a = p->library ? NULL : kinds_about(k, p);
-
-	return p->library ? p->library : a->asked ? a->asked->library : 0;
-}
-
-static const char *library_path(struct kinds *k, const struct piece *p)
-{
-	return trace_string(k->trace, library_off(k, p));
-}
-
 static const char *library_of(struct kinds *k, const struct piece *p, struct pool *pool)
 {
-	uint32_t off = library_off(k, p);
+	uint32_t off = kinds_library(k, p);
 
 	if (off != k->library)
 		k->library_name = library_shown(trace_string(k->trace, off), pool);
@@ -358,237 +255,6 @@ static void lines_at_peak(struct lines *to, struct kinds *k, const struct moment
 
 	find_epoch(&p, k->trace, m->device);
 	lines_of_sites(&p, m);
-}
-
-#define PINS_MAX 8
-
-static bool on_device(const struct piece *p, int device)
-{
-	return (p->device == device || p->device < 0) &&
-	       (p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_VMM);
-}
-
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* The first block that begins at the address or later. */
-static size_t first_from(const struct pieces *p, uint64_t address)
-{
-	size_t low = 0, high = p->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (p->list[middle].addr < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static bool holds_block(const struct pieces *torch, const struct piece *p)
-{
-	size_t i = first_from(torch, p->addr);
-
-	if (i < torch->n && torch->list[i].addr - p->addr < p->size)
-		return true;
-	return i && piece_holds(&torch->list[i - 1], p->addr);	/* mapped in pieces: a block may span several */
-}
-
-/* Segments with tensors are recognized by their blocks, empty ones by who requested them. Where that is not known,
- * PyTorch's own sum says how much is left to find. */
-static void claim(struct moment *m, struct kinds *k, uint64_t reserved)
-{
-	uint64_t found = 0;
-
-	for (size_t i = 0; i < m->driver.n; i++) {
-		struct piece *p = &m->driver.list[i];
-
-		if (on_device(p, m->device) &&
-		    (str_starts(file_of(library_path(k, p)), "libc10_cuda") || holds_block(&m->torch, p))) {
-			p->segment = true;
-			found += p->size;
-		}
-	}
-	for (size_t i = 0; i < m->driver.n; i++) {
-		struct piece *p = &m->driver.list[i];
-
-		if (on_device(p, m->device) && !p->segment && !library_off(k, p) && p->size % (2 << 20) == 0 &&
-		    found < reserved && p->size <= reserved - found) {
-			p->segment = true;
-			found += p->size;
-		}
-	}
-}
-
-static void segment_measure(struct ledger_segment *s, const struct pieces *torch)
-{
-	uint64_t at = s->addr, end = s->addr + s->size, gap;
-
-	s->first = first_from(torch, s->addr);
-	for (size_t i = s->first; i < torch->n && torch->list[i].addr < end; i++) {
-		const struct piece *b = &torch->list[i];
-
-		gap = b->addr > at ? b->addr - at : 0;
-		s->free += gap;
-		s->largest = gap > s->largest ? gap : s->largest;
-		at = b->addr + b->size > at ? b->addr + b->size : at;
-		s->n++;
-	}
-	gap = end > at ? end - at : 0;
-	s->free += gap;
-	s->largest = gap > s->largest ? gap : s->largest;
-}
-
-/* One cell of the map: how much of it blocks cover. */
-static char cell(const struct ledger_segment *s, const struct pieces *torch, int i)
-{
-	double width = (double)s->size / SEGMENT_MAP, from = width * i, to = width * (i + 1), used = 0;
-
-	for (size_t b = s->first; b < s->first + s->n; b++) {
-		double start = (double)(torch->list[b].addr - s->addr), end = start + (double)torch->list[b].size;
-
-		start = start > from ? start : from;
-		end = end < to ? end : to;
-		used += end > start ? end - start : 0;
-	}
-	return used >= width * 0.9 ? '#' : used > 0 ? '-' : '.';
-}
-
-#define MAPS 16
-
-static void segment_draw(struct ledger_segments *s, const struct pieces *torch)
-{
-	for (size_t i = 0; i < s->used && i < MAPS; i++)
-		for (int c = 0; c < SEGMENT_MAP; c++)
-			s->list[i].map[c] = cell(&s->list[i], torch, c);
-}
-
-/* Memory that is mapped in granules is one segment as long as the granules are adjacent. */
-static void collect(struct ledger_segments *s, const struct moment *m, struct pool *pool)
-{
-	const struct piece *before = NULL;
-
-	s->list = pool_alloc(pool, (m->driver.n + 1) * sizeof(*s->list));
-	for (size_t i = 0; i < m->driver.n; i++) {
-		const struct piece *p = &m->driver.list[i];
-		struct ledger_segment *last = s->n ? &s->list[s->n - 1] : NULL;
-
-		if (!p->segment)
-			continue;
-		if (last && before->kind == CW_MEM_VMM && p->kind == CW_MEM_VMM && last->addr + last->size == p->addr)
-			last->size += p->size;
-		else
-			s->list[s->n++] = (struct ledger_segment){.addr = p->addr, .size = p->size};
-		before = p;
-	}
-}
-
-static int segment_by_free(const void *a, const void *b)
-{
-	const struct ledger_segment *x = a, *y = b;
-
-	if (!x->n != !y->n)
-		return x->n ? -1 : 1;
-	if (x->free != y->free)
-		return x->free > y->free ? -1 : 1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-static void find_pins(struct ledger_segments *s, const struct moment *m, struct kinds *k, struct pool *pool)
-{
-	struct lines pins = {0};
-
-	for (size_t i = 0; i < s->used; i++) {
-		if (s->list[i].free * 2 <= s->list[i].size)
-			continue;
-		s->pinned += s->list[i].free;
-		for (size_t b = s->list[i].first; b < s->list[i].first + s->list[i].n; b++) {
-			const struct piece *p = &m->torch.list[b];
-			struct ledger_line one = { .part = PART_TENSORS, .kind = kinds_of(k, p), .bytes = p->size,
-						  .count = 1,
-						  .first_ticks = p->ticks,
-						  .last_ticks = p->ticks};
-
-			one.place = kinds_about(k, p)->place;
-			lines_add(&pins, &one);
-		}
-	}
-	lines_join(&pins);
-	s->n_pins = pins.n < PINS_MAX ? pins.n : PINS_MAX;
-	s->pin = pool_alloc(pool, (s->n_pins + 1) * sizeof(*s->pin));
-	if (s->n_pins)
-		memcpy(s->pin, pins.list, s->n_pins * sizeof(*s->pin));
-	free(pins.list);
-}
-
-void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k, uint64_t reserved,
-		   struct pool *pool)
-{
-	*s = (struct ledger_segments){.n = 0};
-	claim(m, k, reserved);
-	collect(s, m, pool);
-	for (size_t i = 0; i < s->n; i++) {
-		segment_measure(&s->list[i], &m->torch);
-		if (s->list[i].n)
-			s->used++;
-		*(s->list[i].n ? &s->free_used : &s->free_whole) += s->list[i].free;
-		if (s->list[i].largest > s->largest)
-			s->largest = s->list[i].largest;
-	}
-	if (s->n)
-		qsort(s->list, s->n, sizeof(*s->list), segment_by_free);
-	segment_draw(s, &m->torch);
-	find_pins(s, m, k, pool);
-}
-
-static bool is_captured(const struct ledger_segment *g, const struct moment *m, struct kinds *k)
-{
-	for (size_t b = g->first; b < g->first + g->n; b++)
-		if (kinds_of(k, &m->torch.list[b]) == KIND_GRAPHS)
-			return true;
-	return false;
-}
-
-/* The driver's allocation at an address; NULL = there is none. */
-static const struct piece *piece_at(const struct pieces *p, uint64_t address)
-{
-	size_t i = first_from(p, address);
-
-	return i < p->n && p->list[i].addr == address ? &p->list[i] : NULL;
-}
-
-/* Before PyTorch gives up, it returns every segment without tensors to the driver, except those of private pools, whose owners (CUDA
- * graphs, MemPool) still live. So those that are left are theirs, and so are segments with tensors that were allocated during a
- * capture. */
-static void segments_keep(struct ledger_segments *s, const struct moment *m, struct kinds *k)
-{
-	struct lines lines = {0};
-
-	for (size_t i = 0; i < s->n; i++) {
-		struct ledger_segment *g = &s->list[i];
-		const struct piece *p = piece_at(&m->driver, g->addr);
-		struct ledger_line one = {.part = PART_POOLS, .bytes = g->free, .count = 1};
-
-		g->kept = !g->n || is_captured(g, m, k);
-		if (!g->kept)
-			continue;
-		s->kept += g->size;
-		s->kept_free += g->free;
-		*(g->n ? &s->free_used : &s->free_whole) -= g->free;
-		if (p)
-			one.place = kinds_about(k, p)->place;
-		lines_add(&lines, &one);
-	}
-	lines_join(&lines);
-	if (lines.n)
-		s->kept_line = lines.list[0];
-	free(lines.list);
 }
 
 const struct cw_failure *ledger_oom(const struct trace *t, int device)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "input/recording/kinds.h"
+#include "input/recording/segments.h"
 
 #define RUNS_AT_LEAST 24	/* of a segment: fewer would not show what is in it */
 
