@@ -64,7 +64,7 @@ poke(a, 1000) # bad
 cudrv.synchronize()
 """
     run, verdict = found(box, text, "illegal-access-out-of-bounds")
-    says(verdict, "right behind the only block")
+    says(verdict, "right behind a block of 3.9 KiB; the kernel's code computes")
     says(verdict, "it was allocated at program.py:%d" % (line_of(START + text, "bad") - 4))
     says(verdict, "allocated at program.py:%d" % (line_of(START + text, "bad") - 3))
     same((run.status, verdict["guard"]["guarded"]), (1, 2), "status, guarded")
