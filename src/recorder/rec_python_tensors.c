@@ -62,7 +62,8 @@ static bool is_tensor(const void *o)
 		type = base;
 		base = base_of(type);
 	}
-	return base && is_named(type, "Tensor") && (is_named(base, "torch._C.TensorBase") || is_named(base, "torch._C._TensorBase"));
+	return base && is_named(type, "Tensor") &&
+	       (is_named(base, "torch._C.TensorBase") || is_named(base, "torch._C._TensorBase"));
 }
 
 /* "torch.float32", "cuda:0": objects of C classes, nobody can derive from them. */
@@ -124,7 +125,8 @@ static bool is_identifier(const char *s)
 	size_t n = 0;
 
 	for (; s[n]; n++)
-		if (!(s[n] == '_' || (s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z') || (n && s[n] >= '0' && s[n] <= '9')))
+		if (!(s[n] == '_' || (s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z') ||
+		      (n && s[n] >= '0' && s[n] <= '9')))
 			return false;
 	return n > 0 && n < 64;
 }
@@ -178,7 +180,8 @@ static void keep_variables(const struct cw_frame *frame, void *dict)
 	long at_entry = 0;
 
 	for (int i = 0; i < VARIABLES && py.f.PyDict_Next(dict, &at_entry, &key, &v); i++) {
-		if (!v || !python_string(key, name, sizeof(name)) || !is_identifier(name) || (name[0] == '_' && name[1] == '_'))
+		if (!v || !python_string(key, name, sizeof(name)) || !is_identifier(name) ||
+		    (name[0] == '_' && name[1] == '_'))
 			continue;
 		if (is_tensor(v))
 			keep(frame, name, v);
@@ -229,8 +232,9 @@ static bool can_ask(void)
 	struct elf_object o;
 	bool (*enabled)(void);
 
-	if (!py.on || !py.f.PyDict_New || !py.f.PyDict_Update || !py.f.PyDict_Next || !py.f.PyType_GetSlot || !py.f.PyObject_Str ||
-	    !py.f.PyList_Size || !py.f.dict_type || !py.f.list_type || !py.f.tuple_type || !py.f.long_type)
+	if (!py.on || !py.f.PyDict_New || !py.f.PyDict_Update || !py.f.PyDict_Next || !py.f.PyType_GetSlot ||
+	    !py.f.PyObject_Str || !py.f.PyList_Size || !py.f.dict_type || !py.f.list_type || !py.f.tuple_type ||
+	    !py.f.long_type)
 		return false;
 	if (!elf_find_object("libtorch_cpu.so", &o))
 		return false;

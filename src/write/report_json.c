@@ -140,7 +140,8 @@ static json_t *fault_memory_json(const struct casefile *c)
 		return json_null();
 	return JSON_OF(fact_row(c, FACT_address_in), J_VALUE("block", piece_json(&c->block)),
 		       J_VALUE("segment", piece_json(&c->segment)), fact_row(c, FACT_address_param),
-		       fact_row(c, FACT_address_param_byte), fact_row(c, FACT_fault_device));
+		       fact_row(c, FACT_address_param_name), fact_row(c, FACT_address_param_byte),
+		       fact_row(c, FACT_fault_device));
 }
 
 static json_t *fault_json(const struct casefile *c)

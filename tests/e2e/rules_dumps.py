@@ -342,3 +342,37 @@ def rule__dumps_step_aside_for_a_profiler(box):
         same(bool(verdict["fault"] and verdict["fault"].get("address")), dumped, "a dump, %s" % when)
         said = [e["text"] for e in verdict["evidence"] if "there is no GPU core dump: a profiler" in e["text"]]
         same(len(said), 0 if dumped else 1, "what is said, %s" % when)
+
+
+TTIR = """#loc = loc("/home/me/kernels.py":6:0)
+module {
+  tt.func public @%s(%%out_ptr: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("%s"(#loc)), %%index: i64 loc("index"(#loc))) attributes {noinline = false} {
+"""
+
+
+def rule__parameters_of_a_triton_kernel_have_names(box):
+    """From Triton's cache: if all that it has of this kernel says the same, and the sizes are those that the driver reports."""
+    text = """
+import ctypes, cudrv
+cudrv.init()
+store = cudrv.function(cudrv.module(cudrv.image("oob_store mangled=fill_rows")), "fill_rows")
+a = cudrv.alloc(4096)
+cudrv.launch(store, (1,), (1,), ctypes.c_uint64(a), ctypes.c_int64(1))
+cudrv.synchronize()
+cudrv.launch(store, (1,), (1,), ctypes.c_uint64(a), ctypes.c_int64(1 << 20))
+cudrv.synchronize()
+"""
+    kept = {"own": TTIR % ("fill_rows", "out_ptr"), "other_sizes": TTIR.replace("i64", "i32") % ("fill_rows", "wrong"),
+            "other_kernel": TTIR % ("fill_row", "wrong"), "broken": "tt.func public @fill_rows(%x: "}
+    for more, name in (({}, "out_ptr"), ({"again": TTIR % ("fill_rows", "rows_ptr")}, None)):
+        inside = box.fresh()
+        folder = os.path.join(inside.scratch, "triton")
+        for hash_name, ttir in dict(kept, **more).items():
+            os.makedirs(os.path.join(folder, hash_name))
+            with open(os.path.join(folder, hash_name, "fill_rows.ttir"), "w", encoding="utf-8") as stream:
+                stream.write(ttir)
+        run = inside.under(inside.script(text), TRITON_CACHE_DIR=folder)
+        verdict = inside.verdict(run)
+        same((verdict["cause"], verdict["fault"]["memory"]["parameter_name"]), ("illegal-access-out-of-bounds", name), run.err[-2000:])
+        told = "of the kernel (counted from 0)%s points into it" % (", %s," % name if name else "")
+        assert any(told in why for why in verdict["why"]), verdict["why"]

@@ -27,6 +27,7 @@ import run as gpu  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, "guard_programs.py")
 LIMIT = 600     # seconds for one program
+SANITIZED = 90  # and under compute-sanitizer, which is slow where a program has thousands of kernels
 COSTS = (("launch-bound", 100), ("gpt2-small", 20), ("resnet50", 20))
 SIM_CANNOT = {"cupy", "triton", "nvcc", "card"}     # its kernels compute nothing
 ENTRY = re.compile(r"^@(planted|healthy)\(([^\n]*)\)\ndef (\w+)", re.M)
@@ -60,13 +61,13 @@ def load(names):
 class Ran:
     """A program that has run."""
 
-    def __init__(self, command, env):
+    def __init__(self, command, env, limit=LIMIT):
         began = time.monotonic()
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=env)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=env)
             self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired:
-            self.status, self.out, self.err = -1, "", "still running after %d s" % LIMIT
+            self.status, self.out, self.err = -1, "", "still running after %d s" % limit
         self.seconds = time.monotonic() - began
 
     def last(self):
@@ -109,7 +110,7 @@ class Runner:
 
     def sanitized(self, name, *more):
         return Ran([self.sanitizer, "--error-exitcode", "9", "--target-processes", "all"] + self.words(name, *more),
-                   self.env(PYTORCH_NO_CUDA_MEMORY_CACHING="1"))
+                   self.env(PYTORCH_NO_CUDA_MEMORY_CACHING="1"), SANITIZED)
 
 
 def problems_of(program, ran, sim):
@@ -138,7 +139,7 @@ def try_planted(runner, program, args):
            "seconds": round(ran.seconds, 1), "problems": bad}
     if args.sanitizer and runner.sanitizer:
         checked = runner.sanitized(program.name)
-        row["sanitizer"] = checked.status == 9 or "Invalid __" in checked.out + checked.err
+        row["sanitizer"] = None if checked.status == -1 else checked.status == 9 or "Invalid __" in checked.out + checked.err
     if bad:
         row["tail"] = ran.err[-1500:]
     return row
@@ -234,12 +235,13 @@ def main():
                 number, skipped = number + 1, skipped + 1
                 print("ok %d - %-24s # SKIP no %s" % (number, program.name, ", ".join(sorted(program.needs & missing))), flush=True)
         pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
-        rows = pool.map(lambda p: try_planted(runner, p, args) if p.kind == "planted" else try_healthy(runner, p), able)
-        for program, row in zip(able, rows):
+        tried = {pool.submit(try_planted, runner, p, args) if p.kind == "planted" else pool.submit(try_healthy, runner, p): p for p in able}
+        for done in concurrent.futures.as_completed(tried):
+            program, row = tried[done], done.result()
             number += 1
             if program.kind == "planted":
                 more = "%s, %s%s" % (row["cause"], row["certainty"],
-                                     ", sanitizer: %s" % ("found" if row["sanitizer"] else "not found") if "sanitizer" in row else "")
+                                     ", sanitizer: %s" % {True: "found", False: "not found", None: "still running"}[row["sanitizer"]] if "sanitizer" in row else "")
             else:
                 more = "%s guarded%s%s%s" % (row["guarded"], "" if row["same_at_16"] else ", DIFFERS at 16 bytes",
                                              ", differs by itself" if row["by_itself"] else "",
@@ -254,7 +256,7 @@ def main():
         sum(not row["problems"] for row in results["planted"]), len(results["planted"]),
         sum(not row["problems"] for row in results["healthy"]), len(results["healthy"]),
         sum(not row["same_at_16"] for row in results["healthy"]), sum(row["by_itself"] for row in results["healthy"]), skipped,
-        "; compute-sanitizer found %d of %d" % (sum(row["sanitizer"] for row in found), len(found)) if found else ""))
+        "; compute-sanitizer found %d of %d" % (sum(bool(row["sanitizer"]) for row in found), len(found)) if found else ""))
     if args.json:
         with open(args.json, "w", encoding="utf-8") as stream:
             json.dump(results, stream, indent=1)

@@ -16,6 +16,7 @@
 #include "input/recording/place.h"
 #include "input/recording/suspects.h"
 #include "input/recording/trace.h"
+#include "input/recording/triton_names.h"
 #include "input/recording/turns.h"
 
 #define TEXT_MAX (32 << 10)
@@ -477,6 +478,15 @@ static void tell_xid(struct casefile *c, const struct incident *i, const struct 
 
 /* ---- all of it ----------------------------------------------------------------------------------- */
 
+/* Whose memory it is has been observed by now, if there is a dump. */
+static void observe_param_name(struct casefile *c, const struct trace *t)
+{
+	if (fact_known(c, FACT_address_param) && fact_known(c, FACT_kernel_name))
+		fact_set_text(c, FACT_address_param_name,
+			      triton_param_name(t, fact_text(c, FACT_kernel_name),
+						(unsigned)fact_number(c, FACT_address_param, 0), c->pool));
+}
+
 void recording_observe(struct casefile *c, const struct incident *i, struct trace *t, struct scene *s)
 {
 	const char *before = case_observer(c, RECORDING_OBSERVER);
@@ -489,6 +499,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 	observe_tensors(c, i, t, s);
 	if (!case_observed(c, GROUP_fault))
 		observe_refused_kernel(c, i);
+	observe_param_name(c, t);
 	observe_ledger(c, i, t);
 	if (i->hang)
 		observe_waiting(c, t);

@@ -22,7 +22,8 @@ static const struct cw_tensor *trace_tensors(const struct trace *t, size_t *n)
 static bool is_frame(const struct trace *t, const struct cw_frame *f, const struct place *p)
 {
 	return p->file && p->function && !strcmp(trace_string(t, f->file), p->file) &&
-	       !strcmp(function_base(trace_string(t, f->function)), function_base(p->function)) && f->first_line <= p->line;
+	       !strcmp(function_base(trace_string(t, f->function)), function_base(p->function)) &&
+	       f->first_line <= p->line;
 }
 
 static const char *shape_text(struct casefile *c, const struct cw_tensor *x)
@@ -42,7 +43,8 @@ static const char *shape_text(struct casefile *c, const struct cw_tensor *x)
 
 static bool is_word(char ch)
 {
-	return ch == '_' || (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (unsigned char)ch >= 0x80;
+	return ch == '_' || (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
+	       (unsigned char)ch >= 0x80;
 }
 
 /* Is the variable (of "batch["x"]": batch) a word of this line, and no attribute of another? */
