@@ -611,6 +611,8 @@ static void opt__of_a_recording_may_follow_it_and_be_repeated(void **state)
 	assert_string_equal(argv[5], "out");
 	assert_string_equal(value, "3;4");
 	assert_true(flag);
+	free((char *)value);	/* joined: a command keeps it until it ends */
+	value = NULL;
 }
 
 static void opt__mistakes_are_told_with_the_nearest_option(void **state)

@@ -507,6 +507,7 @@ static void leftovers__a_try_that_left_nothing_is_none(void **state)
 	find(&x, fails(&x, stack.again, in));
 	assert_int_equal(x.left.tried, 0);
 	expect_none(&x);
+	release(&x);
 }
 
 static void leftovers__tensors_of_earlier_turns_add_up(void **state)
