@@ -5,8 +5,10 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import json_page  # noqa: E402
@@ -403,6 +405,63 @@ def rule__another_users_process_needs_sudo(box):
     told = json.loads(run.stdout)
     same((run.returncode, told["failure"]["message"], told["failure"]["hint"]),
          (2, "process %d belongs to another user" % os.getpid(), "sudo cuwhy explain --pid %d" % os.getpid()), "refused")
+
+
+@contextlib.contextmanager
+def of_nobody(*argv):
+    """A process of user nobody."""
+    if os.geteuid() != 0:
+        raise Skip("needs root, to be another user")
+    process = subprocess.Popen(argv, user=65534, group=65534, extra_groups=[], cwd="/")
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def as_nobody(box, *words, **env):
+    return subprocess.run([box.cuwhy, "explain", *words], capture_output=True, text=True, user=65534, group=65534, extra_groups=[], env=box.env(**env), cwd="/")
+
+
+def rule__what_yama_forbids_is_told_with_what_to_run(box):
+    library = box.library("yama", "-ldl")
+    with of_nobody("sleep", "600") as process, tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        file = os.path.join(folder, "ptrace_scope")
+        for scope, message, hint in ((1, "process %d may only be looked at by root (Yama, ptrace_scope 1)", "sudo cuwhy explain --pid %d"),
+                                     (2, "process %d may only be looked at by root (Yama, ptrace_scope 2)", "sudo cuwhy explain --pid %d"),
+                                     (3, "no process may look at another on this machine (Yama, ptrace_scope 3)", "it can only be changed at boot")):
+            with open(file, "w", encoding="utf-8") as f:
+                f.write("%d\n" % scope)
+            for option in ((), ("--no-stop",)):
+                run = as_nobody(box, "--pid", str(process.pid), *option, LD_PRELOAD=library, YAMA=file)
+                lines = run.stderr.splitlines()
+                same((run.returncode, run.stdout, lines[0]), (2, "", "cuwhy: " + (message % process.pid if "%d" in message else message)), "scope %d" % scope)
+                assert len(lines) == 2 and lines[1].startswith("hint: " + (hint % process.pid if "%d" in hint else hint)), lines
+        run = subprocess.run([box.cuwhy, "explain", "--pid", str(process.pid)], capture_output=True, text=True, env=box.env(LD_PRELOAD=library))
+    same((run.returncode, len(run.stderr.splitlines())), (2, 2), "root (%s)" % run.stderr)
+    assert "not even by root" in run.stderr or "--cap-add SYS_PTRACE" in run.stderr, run.stderr    # a container
+
+
+def rule__an_own_process_that_hides_itself_is_not_called_another_users(box):
+    """One whose program may be executed but not read: the kernel keeps it from its owner."""
+    program = shutil.copy(shutil.which("sleep"), os.path.join(box.scratch, "hidden"))
+    os.chmod(program, 0o711)
+    os.chmod(box.scratch, 0o755)
+    with of_nobody(program, "600") as process:
+        run = as_nobody(box, "--pid", str(process.pid))
+    same((run.returncode, len(run.stderr.splitlines())), (2, 2), "refused (%s)" % run.stderr)
+    assert "another user" not in run.stderr, run.stderr
+
+
+def rule__all_says_whose_processes_it_could_not_look_at(box):
+    if os.geteuid() != 0:
+        raise Skip("needs root, to be another user")
+    with running(box, HUNG["cuda"]):
+        run = as_nobody(box, "--all")
+    same(run.returncode, 2, "status (%s%s)" % (run.stdout, run.stderr))
+    assert "sudo cuwhy explain --all" in run.stderr, run.stderr
 
 
 def rule__several_processes_are_looked_at_in_the_same_second(box):
