@@ -320,7 +320,10 @@ function rankView(job, rank, go) {
     ["failed", timeOf(rank, rank.failed)],
     ["ended", isNumber(rank.ended) ? `${timeOf(rank, rank.ended)}, ${endWords(rank)}` : endWords(rank)],
     ["last seen", isNumber(rank.ended) ? null : timeOf(rank, rank.seen)],
-    ["last line", rank.doing && rank.doing !== rank.place ? el("span", { class: "place" }, rank.doing) : null],
+    [
+      "last launch",
+      rank.doing && !String(rank.place).endsWith(rank.doing) ? el("span", { class: "place" }, rank.doing) : null,
+    ],
     ["collectives", collectivesOf(job, rank)],
     ["command", rank.command ? el("code", {}, rank.command) : null],
   ].filter(([, value]) => value);
