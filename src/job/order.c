@@ -542,7 +542,9 @@ static const char *at_words(struct story *s, size_t i)
 		return pool_printf(p, "%s %s, number %s of communicator %s", c->done ? "in" : "last called",
 				   call ? call : "a collective", number_text(p, c->called), c->id);
 	}
-	return r->where ? r->where : r->doing;
+	if (r->where || !r->doing)
+		return r->where;
+	return pool_printf(p, "last launch at %s", r->doing);
 }
 
 static size_t pid_on_node(const struct story *s, size_t of, uint32_t pid)

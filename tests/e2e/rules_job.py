@@ -225,9 +225,10 @@ def rule__a_rank_killed_by_signal_9_leaves_its_collectives(box):
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.Popen([box.cuwhy, "run", "--gpu", "sim:h200,devices=2", "--job", folder, "--", program, "stuck"], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, env=box.env(CUWHY_JOB_ID="n"))
-        wait_for(lambda: [r for r in ranks_in(folder).values() if r.get("comms")])
-        for rank in ranks_in(folder).values():
-            os.kill(rank["pid"], signal.SIGKILL)
+        wait_for(lambda: len([r for r in ranks_in(folder).values() if r.get("comms")]) == 2)
+        pids = {n: rank["pid"] for n, rank in ranks_in(folder).items()}
+        for n in (1, 0):    # after rank 0, the program ends rank 1 by signal 15
+            os.kill(pids[n], signal.SIGKILL)
         run.wait(timeout=PATIENCE)
         left = ranks_in(folder)
     same([(left[n]["signal"], left[n]["comms"][0]["called"]) for n in (0, 1)], [(9, 3), (9, 2)], "signal and calls")

@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")" || exit 2
 failed=0
-for script in ./mpirun.sh ./slurm.sh ./kubernetes.sh ./ray.sh ./torchrun.sh "./flight.py ../../build/cuwhy"; do
+for script in ./mpirun.sh ./slurm.sh ./kubernetes.sh ./ray.sh ./torchrun.sh ./nodes.sh "./flight.py ../../build/cuwhy"; do
 	echo "# $script"
 	$script
 	status=$?

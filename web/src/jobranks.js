@@ -320,7 +320,10 @@ function rankView(job, rank, go) {
     ["failed", timeOf(rank, rank.failed)],
     ["ended", isNumber(rank.ended) ? `${timeOf(rank, rank.ended)}, ${endWords(rank)}` : endWords(rank)],
     ["last seen", isNumber(rank.ended) ? null : timeOf(rank, rank.seen)],
-    ["last line", rank.doing && rank.doing !== rank.place ? el("span", { class: "place" }, rank.doing) : null],
+    [
+      "last launch",
+      rank.doing && !String(rank.place).endsWith(rank.doing) ? el("span", { class: "place" }, rank.doing) : null,
+    ],
     ["collectives", collectivesOf(job, rank)],
     ["command", rank.command ? el("code", {}, rank.command) : null],
   ].filter(([, value]) => value);
@@ -496,6 +499,7 @@ export function ranksPanel(data, process, device, live) {
 
   function draw() {
     const h = height();
+    inner.style.setProperty("height", state.shown.length * h + "px"); // before anything is measured
     const label = narrow.matches ? 0 : tree.clientWidth > 900 ? 330 : 230;
     const width = Math.max(120, (tree.clientWidth || 300) - label);
     const [from, to] = state.view;
@@ -503,7 +507,6 @@ export function ranksPanel(data, process, device, live) {
     const top = Math.max(0, Math.floor(tree.scrollTop / h) - 2);
     const end = Math.min(state.shown.length, top + Math.ceil((tree.clientHeight || 400) / h) + 5);
     const first = state.shown.findIndex((row) => origin && origin.of && row.members.some((r) => origin.of.has(r.at)));
-    inner.style.setProperty("height", state.shown.length * h + "px");
     clear(axis).append(axisOf(state.view, width, x, origin));
     axis.style.setProperty("padding-left", label + "px");
     tree.style.setProperty("--label", label + "px");
