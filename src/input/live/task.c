@@ -53,7 +53,7 @@ void task_parse_call(struct task *t, const char *text)
 bool task_read(pid_t pid, uint32_t tid, struct task *t)
 {
 	char text[4096], *at;
-	unsigned long long n;
+	unsigned long long n, queued;
 
 	*t = (struct task){.tid = tid};
 	if (!read_file(text, sizeof(text), pid, tid, "stat") || !(at = strrchr(text, ')')))
@@ -62,8 +62,10 @@ bool task_read(pid_t pid, uint32_t tid, struct task *t)
 	if (read_file(t->name, sizeof(t->name), pid, tid, "comm"))
 		t->name[strcspn(t->name, "\n")] = '\0';
 	str_make_line(t->name);
-	if (read_file(text, sizeof(text), pid, tid, "schedstat") && sscanf(text, "%llu", &n) == 1)
+	if (read_file(text, sizeof(text), pid, tid, "schedstat") && sscanf(text, "%llu %llu", &n, &queued) == 2) {
 		t->cpu_ns = n;
+		t->queue_ns = queued;
+	}
 	if (read_file(text, sizeof(text), pid, tid, "status") && (at = strstr(text, "\nvoluntary_ctxt_switches:")) &&
 	    sscanf(at + 25, "%llu", &n) == 1)
 		t->switches = n;

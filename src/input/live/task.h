@@ -18,6 +18,7 @@ struct task {
 	long call;
 	uint64_t arg[6], sp, pc;
 	uint64_t cpu_ns;	/* time on a processor so far */
+	uint64_t queue_ns;	/* and in the queue for one, until it got one last */
 	uint64_t switches;	/* how often it went to sleep by itself */
 };
 

@@ -183,31 +183,47 @@ static const struct live_thread *main_thread(const struct live *out)
 	return out->n ? &out->thread[0] : NULL;
 }
 
-static uint64_t process_cpu_ns(pid_t pid)
-{
-	struct task *list;
-	size_t n = tasks_read(pid, &list);
-	uint64_t ns = 0;
+#define PEER_LOOK_NS 200000000
 
-	for (size_t i = 0; i < n; i++)
-		ns += list[i].cpu_ns;
-	free(list);
-	return ns;
+/* Runnable at both readings, and it did not go to sleep in between: on a busy machine it may not have had a processor even once. */
+static bool always_ran(const struct task *before, const struct task *after)
+{
+	return before->tid == after->tid && before->state == 'R' && after->state == 'R' &&
+	       before->switches == after->switches;
 }
 
-#define PEER_LOOK_NS 200000000
+static bool tasks_work(const struct task *before, size_t n, const struct task *after, size_t m)
+{
+	uint64_t wanted = 0;
+
+	for (size_t i = 0; i < m; i++)
+		for (size_t k = 0; k < n; k++) {
+			if (before[k].tid != after[i].tid)
+				continue;
+			if (always_ran(&before[k], &after[i]))
+				return true;
+			wanted += after[i].cpu_ns + after[i].queue_ns - before[k].cpu_ns - before[k].queue_ns;
+		}
+	return (double)wanted >= WORKS_CPU * PEER_LOOK_NS;
+}
 
 /* Who waits for a process that works is not hung, as far as can be seen. */
 static bool peer_works(const struct live_thread *t)
 {
 	const struct timespec pause = {.tv_nsec = PEER_LOOK_NS};
-	uint64_t before;
+	struct task *before, *after;
+	size_t n, m;
+	bool works;
 
 	if (!t->peer)
 		return false;
-	before = process_cpu_ns((pid_t)t->peer);
+	n = tasks_read((pid_t)t->peer, &before);
 	nanosleep(&pause, NULL);
-	return (double)(process_cpu_ns((pid_t)t->peer) - before) >= WORKS_CPU * PEER_LOOK_NS;
+	m = tasks_read((pid_t)t->peer, &after);
+	works = tasks_work(before, n, after, m);
+	free(before);
+	free(after);
+	return works;
 }
 
 static void judge(struct live *out)
