@@ -232,6 +232,8 @@ $(B)/obj/src/cmd/cmd_version.o: $(B)/commit
 $(B)/commit: always
 	@mkdir -p $(@D) && { [ "$$(cat $@ 2>/dev/null)" = "$(COMMIT)" ] && [ -f $@ ] || echo "$(COMMIT)" > $@; }
 .PHONY: always
+# and what has the version in it is compiled again when that changes
+$(patsubst %.c,$(B)/obj/%.o,$(shell grep -rl --include='*.c' CUWHY_VERSION src)): VERSION
 
 # Knowledge base: the signs, and one file per cause, embedded as it is with the program that shows it. Adding one needs no C.
 KB     := $(sort $(wildcard kb/signs/*.kb)) $(sort $(wildcard kb/causes/*.md))

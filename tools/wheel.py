@@ -142,6 +142,9 @@ def main():
         files = sorted(contents(build, version, scratch), key=lambda f: (".dist-info/" in f[0], f[0]))
     write(path + ".new", files, version)
     os.replace(path + ".new", path)
+    for old in glob.glob(f"{build}/cuwhy-*-{TAG}.whl"):
+        if old != path:
+            os.remove(old)  # `pip install build/cuwhy-*.whl` is for one
     print(f"{path}: {os.path.getsize(path)} bytes")
 
 

@@ -110,7 +110,7 @@ static void print_recommend(FILE *out, const struct doctor *d, const struct mach
 	fputs("\nrecommended for this machine:\n", out);
 	print_driver_advice(out, d, &ask);
 	if (!ask.n_cc)
-		fputs("  no GPU is known here, so no CUDA build of PyTorch can be recommended\n", out);
+		fputs("  no GPU is known here; name the one to install for: cuwhy doctor --recommend --gpu 'RTX 4090'\n", out);
 	else
 		recommend_print(out, list, n, false);
 	free(list);

@@ -103,7 +103,7 @@ def rule__a_trace_that_is_gone_is_told_of(box):
         damage()
         answer = memory(box, "--at", marks[2], run.folder)
         same(answer.returncode, 0, "status")
-        assert "done without the memory trace" in answer.stderr, answer.stderr
+        assert "the memory trace was not used" in answer.stderr, answer.stderr
         assert "lines are not known at that time" in answer.stdout, answer.stdout
 
 

@@ -98,7 +98,7 @@ def rule__the_table_names_the_command_and_what_nobody_owns(box):
     lines = [line.split() for line in answer.stdout.splitlines()]
     same(lines[1], "used 21.0 GiB of 64.0 GiB, free 42.0 GiB, driver's reserve 1.0 GiB".split(), "sums")
     same(lines[3], ["20.0", "GiB", str(other.pid), "compute"] + other.command.split(), "holder")
-    same(lines[4], "1.0 GiB - not of a process that the driver lists".split(), "rest")
+    same(lines[4], "1.0 GiB - used by no process that the driver lists".split(), "rest")
 
 
 def rule__a_zombie_is_told_as_one(box):
@@ -116,7 +116,7 @@ def rule__bytes_that_are_not_available_are_one_unattributed_line(box):
     same([(p["pid"], p["bytes"], p["mig_instance"]) for p in gpu["processes"]], [(1, None, 1), (1, None, 2)], "processes")
     same((gpu["mig"], gpu["unattributed"]), (True, 9 << 30), "rest")
     text = machine(box, words).stdout
-    same(text.count("the driver does not say how much of this is whose"), 1, "lines in\n" + text)
+    same(text.count("the driver does not say how much of this each process uses"), 1, "lines in\n" + text)
     assert "9.0 GiB         -" in text, text
 
 
@@ -168,7 +168,7 @@ def rule__a_gpu_that_is_lost_does_not_hide_the_others(box):
     answer = machine(box, "gpu=1G,lost,gpu=2G,proc=1:1G")
     same((answer.returncode, answer.stdout.count("  used ")), (2, 1), "status and GPUs told")
     assert "used 1.0 GiB of 2.0 GiB" in answer.stdout and "GPU 1" in answer.stdout, answer.stdout
-    assert "this is not all: NVML failed to open a GPU: GPU is lost (NVML error 15)" in answer.stderr, answer.stderr
+    assert "incomplete: NVML failed to open a GPU: GPU is lost (NVML error 15)" in answer.stderr, answer.stderr
 
 
 def rule__a_hanging_driver_is_left_after_two_seconds(box):
@@ -184,7 +184,7 @@ def rule__what_was_told_before_a_hang_counts(box):
     answer = machine(box, "gpu=64G,proc=1:10G,hang=nvmlDeviceGetGraphicsRunningProcesses_v3")
     same(answer.returncode, 2, "status")
     assert "used 10.0 GiB of 64.0 GiB" in answer.stdout and "10.0 GiB         1" in answer.stdout, answer.stdout
-    assert answer.stderr.startswith("cuwhy: this is not all: the NVIDIA driver (NVML) did not answer"), answer.stderr
+    assert answer.stderr.startswith("cuwhy: incomplete: the NVIDIA driver (NVML) did not answer"), answer.stderr
 
 
 def read_all(terminal):
