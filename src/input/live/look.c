@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "base/proc.h"
@@ -13,6 +14,12 @@
 #include "input/live/stop.h"
 
 #define TRIES		20	/* to read a stack twice with the same result */
+
+/* How long instructions are watched: until the thread has had so much of a processor, one thread for so long, all of them. */
+#define WATCH_CPU_NS	10000000u
+#define WATCH_NS	300000000u
+#define WATCH_ALL_NS	900000000u
+#define WATCH_PAUSE_NS	100000
 
 /* --- opening ----------------------------------------------------------------------------------------- */
 
@@ -84,6 +91,14 @@ double seen_cpu(const struct process_look *l, const struct seen *s)
 	return ns && s->cpu_last > s->cpu_first ? (double)(s->cpu_last - s->cpu_first) / (double)ns : 0;
 }
 
+double seen_wanted(const struct process_look *l, const struct seen *s)
+{
+	uint64_t ns = l->last_ns - l->first_ns, queued = s->task.queued_ns - s->first.queued_ns;
+
+	return ns && s->task.queued_ns > s->first.queued_ns ? seen_cpu(l, s) + (double)queued / (double)ns
+							    : seen_cpu(l, s);
+}
+
 static void note_tasks(struct process_look *l, struct task *list, size_t n)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -94,7 +109,7 @@ static void note_tasks(struct process_look *l, struct task *list, size_t n)
 		if (!s) {
 			l->thread = xgrow(l->thread, l->n, &l->cap, sizeof(*l->thread));
 			s = &l->thread[l->n++];
-			*s = (struct seen){.cpu_first = list[i].cpu_ns, .new = l->looks > 0};
+			*s = (struct seen){.cpu_first = list[i].cpu_ns, .first = list[i], .new = l->looks > 0};
 		}
 		s->task = list[i];
 		s->cpu_last = list[i].cpu_ns;
@@ -192,9 +207,18 @@ static bool walk_thread(struct process_look *l, struct seen *s, struct py_walked
 
 /* --- what a look adds ------------------------------------------------------------------------------------ */
 
+/* The innermost `own` frame at or after `i`; n = none. */
+static size_t next_own(const struct seen_frame *f, size_t n, size_t i)
+{
+	while (i < n && !f[i].own)
+		i++;
+	return i;
+}
+
 static size_t read_frames(struct process_look *l, const struct py_walked *w, struct seen_frame **out)
 {
 	struct seen_frame *list = xcalloc(w->n + 1, sizeof(*list));
+	size_t own;
 
 	remote_forget(&l->remote);
 	for (size_t i = 0; i < w->n; i++) {
@@ -209,16 +233,11 @@ static size_t read_frames(struct process_look *l, const struct py_walked *w, str
 		if (list[i].own)
 			list[i].contents = pyproc_contents(&l->py, &w->raw[i]);
 	}
+	own = next_own(list, w->n, 0);
+	if (own)
+		list[own - 1].contents = pyproc_contents(&l->py, &w->raw[own - 1]);
 	*out = list;
 	return w->n;
-}
-
-/* The innermost `own` frame at or after `i`; n = none. */
-static size_t next_own(const struct seen_frame *f, size_t n, size_t i)
-{
-	while (i < n && !f[i].own)
-		i++;
-	return i;
 }
 
 static bool frames_moved(const struct seen_frame *a, size_t n_a, const struct seen_frame *b, size_t n_b)
@@ -235,6 +254,15 @@ static bool frames_moved(const struct seen_frame *a, size_t n_a, const struct se
 	return i < n_a || k < n_b;
 }
 
+/* A function of Python's library that the program called gets on. */
+static bool library_moved(const struct seen_frame *a, size_t n_a, const struct seen_frame *b, size_t n_b)
+{
+	size_t i = next_own(a, n_a, 0), k = next_own(b, n_b, 0);
+
+	return i && k && a[i - 1].raw.frame == b[k - 1].raw.frame && a[i - 1].raw.code == b[k - 1].raw.code &&
+	       a[i - 1].contents != b[k - 1].contents;
+}
+
 static void note_frames(struct process_look *l, struct seen *s, const struct py_walked *w)
 {
 	struct seen_frame *now;
@@ -242,6 +270,7 @@ static void note_frames(struct process_look *l, struct seen *s, const struct py_
 
 	if (own < n && (!s->least_line || now[own].at.line < s->least_line))
 		s->least_line = now[own].at.line;
+	s->library_moved |= library_moved(s->last, s->n_last, now, n);
 	free(s->last);
 	s->last = now;
 	s->n_last = n;
@@ -313,4 +342,29 @@ bool look_once(struct process_look *l)
 	free(list);
 	free(w);
 	return n > 0;
+}
+
+/* --- one instruction ------------------------------------------------------------------------------------- */
+
+bool look_one_instruction(struct process_look *l, struct seen *s)
+{
+	const struct timespec pause = {.tv_nsec = WATCH_PAUSE_NS};
+	struct py_walked *w = xmalloc(sizeof(*w));
+	uint64_t start = proc_mono_ns(), cpu;
+	struct task now = s->task;
+	bool same = s->n && s->n_last && s->py.state && s->frame[0].raw.frame == s->last[0].raw.frame &&
+		    s->frame[0].raw.instr == s->last[0].raw.instr;
+
+	same = same && task_read(l->pid, s->task.tid, &now);
+	cpu = now.cpu_ns;
+	while (same && now.cpu_ns - cpu < WATCH_CPU_NS && proc_mono_ns() - start < WATCH_NS &&
+	       l->watched_ns < WATCH_ALL_NS && task_read(l->pid, s->task.tid, &now)) {
+		remote_forget(&l->remote);
+		if (pyproc_walk(&l->py, s->py.state, w) && w->n)
+			same = w->raw[0].frame == s->last[0].raw.frame && w->raw[0].instr == s->last[0].raw.instr;
+		nanosleep(&pause, NULL);
+	}
+	l->watched_ns += proc_mono_ns() - start;
+	free(w);
+	return same && now.cpu_ns > cpu;
 }

@@ -43,7 +43,9 @@ struct seen {
 	size_t n, n_last;
 	unsigned looks, asleep;	/* how often it was seen; how often it slept in a system call */
 	uint64_t cpu_first, cpu_last;
+	struct task first;	/* at the first look */
 	bool moved, new;	/* new: it was not there at the first look */
+	bool library_moved;	/* a variable of a frame of Python's library has changed */
 	bool unread;		/* its stack could not be read */
 	uint32_t least_line;	/* of its innermost own frame */
 	struct native_stack *native;
@@ -64,6 +66,7 @@ struct process_look {
 	uint64_t first_ns, last_ns, longest_stop_ns;
 	unsigned stops;
 	bool stop_refused;
+	uint64_t watched_ns;	/* spent on watching instructions */
 };
 
 /* -errno with `e` filled, in one sentence with what to run. */
@@ -78,6 +81,12 @@ struct seen *look_pthread(const struct process_look *l, uint64_t ident);
 
 /* Share of the time between its first and its last look on a processor. */
 double seen_cpu(const struct process_look *l, const struct seen *s);
+/* The same with the time that it was ready for one, but others had them all. */
+double seen_wanted(const struct process_look *l, const struct seen *s);
+
+/* Watches a thread that runs: is its innermost frame at one instruction all the time, as it is while a call does not return? False also
+ * if it did not run meanwhile. */
+bool look_one_instruction(struct process_look *l, struct seen *s);
 
 /* Why a process cannot be looked at: `rc` is what the kernel said. */
 int look_refused(pid_t pid, int rc, struct err *e);
