@@ -430,12 +430,9 @@ def copy():
 copy()
 """, "hang-loop", "loop"),
     "a_function_of_the_library_gets_on": (READY + """
-import random
-numbers = list(range(500000))
-def mix():
-    while True:
-        random.shuffle(numbers)
-mix()
+import difflib
+one, two = "ab" * 50000, "ba" * 50000
+difflib.SequenceMatcher(None, one, two, autojunk=False).ratio()
 """, "hang-loop", "loop"),
     "a_server": (READY + """
 import http.server

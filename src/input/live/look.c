@@ -16,10 +16,11 @@
 #define TRIES		20	/* to read a stack twice with the same result */
 
 /* How long instructions are watched: until the thread has had so much of a processor, one thread for so long, all of them. */
-#define WATCH_CPU_NS	10000000u
-#define WATCH_NS	300000000u
+#define WATCH_CPU_NS	20000000u
+#define WATCH_NS	600000000u
 #define WATCH_ALL_NS	900000000u
 #define WATCH_PAUSE_NS	100000
+#define WATCH_WALKS	8	/* between two pauses */
 
 /* --- opening ----------------------------------------------------------------------------------------- */
 
@@ -234,8 +235,8 @@ static size_t read_frames(struct process_look *l, const struct py_walked *w, str
 			list[i].contents = pyproc_contents(&l->py, &w->raw[i]);
 	}
 	own = next_own(list, w->n, 0);
-	if (own)
-		list[own - 1].contents = pyproc_contents(&l->py, &w->raw[own - 1]);
+	for (size_t i = 0; i < own; i++)
+		list[i].contents = pyproc_contents(&l->py, &w->raw[i]);
 	*out = list;
 	return w->n;
 }
@@ -254,13 +255,15 @@ static bool frames_moved(const struct seen_frame *a, size_t n_a, const struct se
 	return i < n_a || k < n_b;
 }
 
-/* A function of Python's library that the program called gets on. */
+/* A function of Python's library that the program called, or one that this called, gets on. */
 static bool library_moved(const struct seen_frame *a, size_t n_a, const struct seen_frame *b, size_t n_b)
 {
 	size_t i = next_own(a, n_a, 0), k = next_own(b, n_b, 0);
 
-	return i && k && a[i - 1].raw.frame == b[k - 1].raw.frame && a[i - 1].raw.code == b[k - 1].raw.code &&
-	       a[i - 1].contents != b[k - 1].contents;
+	while (i-- && k-- && a[i].raw.frame == b[k].raw.frame && a[i].raw.code == b[k].raw.code)
+		if (a[i].contents != b[k].contents)
+			return true;
+	return false;
 }
 
 static void note_frames(struct process_look *l, struct seen *s, const struct py_walked *w)
@@ -359,12 +362,15 @@ bool look_one_instruction(struct process_look *l, struct seen *s)
 	cpu = now.cpu_ns;
 	while (same && now.cpu_ns - cpu < WATCH_CPU_NS && proc_mono_ns() - start < WATCH_NS &&
 	       l->watched_ns < WATCH_ALL_NS && task_read(l->pid, s->task.tid, &now)) {
-		remote_forget(&l->remote);
-		if (pyproc_walk(&l->py, s->py.state, w) && w->n)
-			same = w->raw[0].frame == s->last[0].raw.frame && w->raw[0].instr == s->last[0].raw.instr;
+		for (int i = 0; i < WATCH_WALKS && same; i++) {
+			remote_forget(&l->remote);
+			if (pyproc_walk(&l->py, s->py.state, w) && w->n)
+				same = w->raw[0].frame == s->last[0].raw.frame &&
+				       w->raw[0].instr == s->last[0].raw.instr;
+		}
 		nanosleep(&pause, NULL);
 	}
 	l->watched_ns += proc_mono_ns() - start;
 	free(w);
-	return same && now.cpu_ns > cpu;
+	return same && now.cpu_ns - cpu >= WATCH_CPU_NS / 4;
 }

@@ -17,6 +17,8 @@
 #include "input/live/fds.h"
 #include "input/live/look.h"
 
+#define IDLE_CPU	0.05	/* less of a processor: it wakes up now and then, but does not run */
+
 /* --- system calls ------------------------------------------------------------------------------------ */
 
 #define CALLS(X)                                                                                                     \
@@ -279,7 +281,7 @@ static void wait_running(struct live_thread *t, struct process_look *l, struct s
 	if (t->waits == LIVE_NOTHING)
 		return;
 	holder = pyproc_gil_holder(&l->py, s->py.gil);
-	if (!t->busy && holder && holder != s->py.state) {	/* it wakes up now and then to ask for it */
+	if (t->cpu < IDLE_CPU && holder && holder != s->py.state) {	/* it wakes up now and then to ask for it */
 		t->waits = LIVE_GIL;
 		return;
 	}
