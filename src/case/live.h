@@ -20,6 +20,7 @@
 	X(QUEUE, "queue", "an item of a queue")                            \
 	X(CONDITION, "condition", "a condition or an event")               \
 	X(THREAD, "thread", "another thread to end")                       \
+	X(TASKS, "tasks", "tasks of its own event loop")                   \
 	X(PROCESS, "process", "another process to end")                    \
 	X(WORKER, "worker", "a worker process")                            \
 	X(PIPE, "pipe", "a pipe")                                          \
@@ -57,9 +58,11 @@ struct live_thread {
 	const char *name;
 	bool main, python, gil;	/* gil: it holds the GIL */
 	bool moved;		/* between the looks */
+	bool busy;		/* it had a processor, or was ready for one */
+	const char *changes;	/* a loop in which no variable changes: what does; NULL = nothing that can be seen */
+	bool shared;		/* the lock that it waits for is in memory that processes share */
 	char state;
 	double cpu;		/* share of the time between the looks on a processor */
-	double wanted;		/* and what it would have had on an idle machine */
 	enum live_waits waits;
 	const char *what;	/* more about it: "descriptor 7, a pipe"; NULL = no more */
 	const char *call;	/* the system call; NULL = none */
@@ -96,6 +99,7 @@ struct live {
 	size_t n;
 	const struct live_thread *stuck;	/* the one to look at; NULL = it is not hung */
 	const struct live_thread *works;	/* not hung: the one that works */
+	const struct live_thread *outside;	/* hung: another thread, which waits for somebody outside the process; NULL = none */
 	uint32_t peer_works;	/* not hung: the main thread waits for this process, which works; 0 = it does not */
 	bool deadlock, deadlock_sure;
 	bool deadlock_timed;	/* one of them goes on after a while */

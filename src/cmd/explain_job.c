@@ -234,7 +234,7 @@ int explain_job(char **words, int n, bool json, const struct text_style *style)
 		return cmd_fail(stdout, json, &e, EXIT_TROUBLE);
 	}
 	status = job_print(stdout, j, json, style);
-	if (status == EXIT_NOTHING && !last_attempt(j)->n && last_attempt(j)->n_damaged)
+	if (status == EXIT_NOTHING && last_attempt(j)->n_damaged)
 		status = EXIT_TROUBLE;
 	job_free(j);
 	return cmd_finish(status);

@@ -236,6 +236,19 @@ static bool is_older(const struct job_rank *a, const struct job_rank *b)
 	return real_start(a) < real_start(b);
 }
 
+static bool has_ended_badly(const struct job_rank *r)
+{
+	return r->cause || r->exception || r->signal || (r->exit_known && r->exit > 0);
+}
+
+/* Two programs that share a job id, not two runs of one: neither had ended when the other one began. */
+static bool ran_together(const struct job_rank *a, const struct job_rank *b)
+{
+	if (!strcmp(a->boot, b->boot))
+		return a->started_ns < b->written_ns && b->started_ns < a->written_ns;
+	return real_start(a) < b->real_ns && real_start(b) < a->real_ns;
+}
+
 /* One process per rank; a process that only started it gives way. */
 static void keep_newest(struct job_attempt *a)
 {
@@ -246,6 +259,12 @@ static void keep_newest(struct job_attempt *a)
 
 		if (!last || a->rank[i].rank == JOB_UNKNOWN || last->rank != a->rank[i].rank) {
 			a->rank[kept++] = a->rank[i];
+			continue;
+		}
+		if (ran_together(last, &a->rank[i]) && last->ppid != a->rank[i].pid && last->pid != a->rank[i].ppid) {
+			a->n_twice++;
+			if (!has_ended_badly(last) && has_ended_badly(&a->rank[i]))
+				*last = a->rank[i];
 			continue;
 		}
 		a->n_older++;

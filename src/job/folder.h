@@ -29,6 +29,7 @@ struct job_attempt {
 	struct job_rank *rank;		/* by rank; those without one last */
 	size_t n;
 	size_t n_damaged, n_foreign, n_older;	/* files that were left out: not ours, another user's, of an earlier run */
+	size_t n_twice;		/* and of ranks that ran twice at the same time: two programs under one job id */
 	bool too_many;
 	uint64_t newest_real_ns;
 };

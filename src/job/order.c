@@ -630,6 +630,25 @@ static const char *list_first(struct story *s)
 	return pool_printf(p, "ranks %s", job_ranges(p, number, n, 6));
 }
 
+/* No rank failed by itself, as far as is known. */
+static const char *title_of_none(struct story *s)
+{
+	const struct job_answer *a = s->a;
+	size_t told = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		told += s->end[i] == END_TOLD;
+	if (told)
+		return told == s->n ? "every rank was ended from outside: canceled, out of time, or by a launcher"
+				    : "ranks were ended from outside, and none failed before";
+	if (s->late != NOBODY)
+		return pool_printf(&s->a->pool, "nothing failed so far, but others wait for %s", name_of(s, s->late));
+	if (a->n_missing && s->n)
+		return pool_printf(&s->a->pool, "nothing failed in the %u of %u ranks that left a file",
+				   a->world - (uint32_t)a->n_missing, a->world);
+	return a->n_role[ROLE_OPEN] ? "nothing failed so far" : "nothing failed";
+}
+
 static const char *title_of(struct story *s)
 {
 	struct job_answer *a = s->a;
@@ -665,9 +684,7 @@ static const char *title_of(struct story *s)
 	case HOW_UNKNOWN:
 		return "ranks lost a peer, but nothing tells which one was the first";
 	default:
-		if (s->late != NOBODY)
-			return pool_printf(p, "nothing failed so far, but others wait for %s", name_of(s, s->late));
-		return s->a->n_role[ROLE_OPEN] ? "nothing failed so far" : "nothing failed";
+		return title_of_none(s);
 	}
 }
 

@@ -3,6 +3,7 @@
  */
 #include "job/rank.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -125,6 +126,22 @@ bool job_rank_is_snapshot(const struct job_rank *r)
 	return r->state == JOB_RUNNING && r->node_known;
 }
 
+/* A shell whose program was ended by a signal says so with its own status. Other numbers above 128 are somebody's own. */
+static int signal_of_status(int status)
+{
+	switch (status - 128) {
+	case SIGHUP:
+	case SIGINT:
+	case SIGABRT:
+	case SIGKILL:
+	case SIGSEGV:
+	case SIGTERM:
+		return status - 128;
+	default:
+		return 0;
+	}
+}
+
 bool job_rank_read(struct job_rank *r, const json_t *o, struct pool *pool)
 {
 	size_t kept = 0;
@@ -142,6 +159,8 @@ bool job_rank_read(struct job_rank *r, const json_t *o, struct pool *pool)
 		r->world = JOB_UNKNOWN;
 	if (r->signal < 0 || r->signal > 127)
 		r->signal = 0;
+	if (!r->signal && !r->exception && !r->cause && r->exit_known)
+		r->signal = signal_of_status(r->exit);
 	for (size_t i = 0; i < r->n_comms && i < READ_COMMS; i++)
 		if (comm_is_sane(&r->comm[i]))
 			r->comm[kept++] = r->comm[i];

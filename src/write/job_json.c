@@ -92,6 +92,7 @@ json_t *job_json(const struct job *j, struct job_answer *const *answer)
 		 J_VALUE("missing", numbers(a->missing, a->n_missing)), J_VALUE("groups", groups_json(a)),
 		 J_VALUE("ranks", ranks), J_VALUE("earlier", attempts), J_INT("files_damaged", a->attempt->n_damaged),
 		 J_INT("files_foreign", a->attempt->n_foreign), J_INT("files_older", a->attempt->n_older),
+		 J_INT("files_twice", a->attempt->n_twice),
 		 J_VALUE("other_jobs", texts(j->other, j->n_others)));
 	return o;
 }

@@ -101,6 +101,10 @@ static void print_left_out(struct wrap *w, const struct job_attempt *at)
 	if (at->n_older)
 		wrap_printf(w, "%zu file%s of earlier runs under the same job id: not counted", at->n_older,
 			    at->n_older == 1 ? "" : "s");
+	if (at->n_twice)
+		wrap_printf(w,
+			"%zu file%s of ranks that ran twice at the same time: two programs under one job id; give each its own (CUWHY_JOB_ID)",
+			    at->n_twice, at->n_twice == 1 ? "" : "s");
 	if (at->too_many)
 		wrap_printf(w, "there are more than %u files: the rest was not read", JOB_FILES_MAX);
 }

@@ -111,6 +111,8 @@ void live_text_fine(FILE *out, const struct live *l, const struct text_style *st
 				 l->peer_works);
 	else if (t && !t->main)
 		text = xasprintf("cuwhy: process %u is not hung: thread %u works", l->pid, t->tid);
+	else if (t && !t->moved)
+		text = xasprintf("cuwhy: process %u runs; whether it gets on cannot be seen", l->pid);
 	else
 		text = xasprintf("cuwhy: process %u is not hung: it moved between two looks", l->pid);
 	wrap_heading(&w, text);

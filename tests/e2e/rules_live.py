@@ -355,6 +355,72 @@ other = subprocess.Popen([sys.executable, "-c", one + "while True: pass"])
 child = subprocess.Popen([sys.executable, "-c", one + last + "while True: pass"])
 child.wait()
 """,
+    "workers_of_a_pool": READY + """
+import multiprocessing
+def work(n):
+    while True:
+        n += 1
+if __name__ == "__main__":
+    multiprocessing.set_start_method("fork")
+    with multiprocessing.Pool(1) as pool:
+        pool.map(work, [1])
+""",
+    "workers_of_an_executor": READY + """
+import concurrent.futures
+def work(n):
+    while True:
+        n += 1
+if __name__ == "__main__":
+    with concurrent.futures.ProcessPoolExecutor(1) as pool:
+        list(pool.map(work, [1]))
+""",
+    "a_lock_of_processes": READY + """
+import multiprocessing, time
+def work(lock, n):
+    with lock:
+        while True:
+            n += 1
+if __name__ == "__main__":
+    multiprocessing.set_start_method("fork")
+    lock = multiprocessing.Lock()
+    multiprocessing.Process(target=work, args=(lock, 1), daemon=True).start()
+    time.sleep(0.2)
+    lock.acquire()
+""",
+    "a_child_of_a_child": READY + """
+import subprocess
+subprocess.run(["sh", "-c", "sh -c 'while :; do :; done'; true"])
+""",
+    "a_slow_download": READY + """
+import os, socket, time
+ours, theirs = socket.socketpair()
+if os.fork() == 0:
+    while True:
+        theirs.send(b"x")
+        time.sleep(0.05)
+def fetch():
+    while True:
+        ours.recv(4096)
+fetch()
+""",
+    "a_thread_of_an_event_loop": READY + """
+import asyncio
+def work():
+    n = 0
+    while True:
+        n += 1
+async def main():
+    await asyncio.get_running_loop().run_in_executor(None, work)
+asyncio.run(main())
+""",
+    "numbers_of_an_array": READY + """
+import array
+numbers = array.array("d", [0.0] * 8)
+def work():
+    while True:
+        numbers[0] += 1.0
+work()
+""",
     "fills_a_list": READY + """
 kept = []
 def fill():
@@ -377,6 +443,120 @@ def rule__programs_that_work_are_not_called_hung(box):
                 if (status, told["cause"], told["live"]["hung"]) != (0, "none", False):
                     wrong.append("%s in %s %s: %s" % (name, version, options, told["title"]))
     same(wrong, [], "wrong")
+
+
+# Programs of which nobody can say after a second whether they are hung: that is what must be said.
+UNSURE = {
+    "a_thread_computes": (READY + """
+import hashlib, threading
+t = threading.Thread(target=lambda: hashlib.pbkdf2_hmac("sha256", b"p", b"s", 2000000000))
+t.start()
+t.join()
+""", "hang-loop", "native"),
+    "a_builtin_computes": (READY + """
+sum(range(10 ** 13))
+""", "hang-loop", "native"),
+    "an_expression_is_matched": (READY + """
+import re
+re.match("(a+)+$", "a" * 60 + "b")
+""", "hang-loop", "native"),
+    "a_loop_that_writes": (READY + """
+out = open("/dev/null", "w")
+def copy():
+    while True:
+        out.write("a line")
+copy()
+""", "hang-loop", "loop"),
+    "a_function_of_the_library_gets_on": (READY + """
+import difflib
+one, two = "ab" * 50000, "ba" * 50000
+difflib.SequenceMatcher(None, one, two, autojunk=False).ratio()
+""", "hang-loop", "loop"),
+    "a_server": (READY + """
+import http.server
+http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler).serve_forever()
+""", "hang-peer", "accept"),
+    "a_server_of_threads": (READY + """
+import socket, threading
+server = socket.create_server(("127.0.0.1", 0))
+def serve():
+    while True:
+        server.accept()
+threading.Thread(target=serve, daemon=True).start()
+threading.Event().wait()
+""", "hang-lock", "condition"),
+    "a_lock_of_processes_whose_holder_is_gone": (READY + """
+import multiprocessing, os
+lock = multiprocessing.get_context("fork").Lock()
+if os.fork() == 0:
+    lock.acquire()
+    os._exit(1)
+os.wait()
+lock.acquire()
+""", "hang-lock", "lock"),
+}
+
+
+def rule__what_a_second_cannot_tell_is_only_possible(box):
+    wrong = []
+    for name, (text, cause, waits) in sorted(UNSURE.items()):
+        with running(box, text) as process:
+            status, told = look(box, process.pid)
+        thread = [t["waits"] for t in told["live"]["threads"] if t["tid"] == told["live"]["thread"]]
+        if (status, told["cause"], told.get("certainty"), thread) != (1, cause, "possible", [waits]):
+            wrong.append("%s: %s, %s, %s, %s" % (name, told["title"], told["cause"], told.get("certainty"), thread))
+    same(wrong, [], "wrong")
+
+
+def rule__tasks_that_wait_for_each_other_are_no_peer(box):
+    with running(box, READY + """
+import asyncio
+async def both(a, b):
+    async with a:
+        await asyncio.sleep(0.1)
+        async with b:
+            pass
+async def main():
+    a, b = asyncio.Lock(), asyncio.Lock()
+    await asyncio.gather(both(a, b), both(b, a))
+asyncio.run(main())
+""") as process:
+        status, told = look(box, process.pid)
+    same((status, told["cause"], told["certainty"], told["live"]["threads"][0]["waits"]), (1, "hang-lock", "likely", "tasks"), "said")
+
+
+def rule__a_named_pipe_that_nobody_opens_is_no_slow_disk(box):
+    with running(box, READY + """
+import os
+os.mkfifo(sys.argv[0] + ".fifo")
+open(sys.argv[0] + ".fifo")
+""") as process:
+        status, told = look(box, process.pid)
+        where = open("/proc/%d/wchan" % process.pid).read()
+    if where in ("", "0"):
+        raise Skip("this kernel does not say where a thread waits")
+    thread = told["live"]["threads"][0]
+    same((status, told["cause"], thread["waits"], thread["what"].startswith("the named pipe ")), (1, "hang-input-output", "pipe", True), "said")
+
+
+def rule__a_process_under_a_debugger_is_not_told_to_continue(box):
+    with running(box, WORKS["counts"]) as process:
+        tracer = os.fork()
+        if tracer == 0:
+            import ctypes
+            libc = ctypes.CDLL(None, use_errno=True)
+            libc.ptrace.argtypes = [ctypes.c_long] * 4
+            libc.ptrace(16, process.pid, 0, 0)      # PTRACE_ATTACH
+            os.waitpid(process.pid, 0x40000000)     # __WALL
+            time.sleep(PATIENCE)
+            os._exit(0)
+        try:
+            time.sleep(0.5)
+            run = subprocess.run([box.cuwhy, "explain", "--pid", str(process.pid)], capture_output=True, text=True, env=box.env())
+        finally:
+            os.kill(tracer, signal.SIGKILL)
+            os.waitpid(tracer, 0)
+    assert "is stopped by a debugger" in run.stdout and "process %d" % tracer in run.stdout and "CONT" not in run.stdout, run.stdout
 
 
 def rule__a_process_that_works_says_so_in_words(box):

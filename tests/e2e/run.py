@@ -24,7 +24,7 @@ import toolbox  # noqa: E402
 RULES = ("rules_program", "rules_folders", "rules_supervisor", "rules_recorder", "rules_guest", "rules_frames", "rules_turns", "rules_typed", "rules_neighbors", "rules_dumps", "rules_late", "rules_faults", "rules_compare", "rules_peers",
          "rules_hangs", "rules_live", "rules_asserts", "rules_blocks", "rules_memory", "rules_usage", "rules_oom",
          "rules_wheels", "rules_export", "rules_json", "rules_docs", "rules_trace", "rules_moments", "rules_memory_diff", "rules_watch", "rules_kinds", "rules_pinned", "rules_doctor", "rules_doctor_bad", "rules_join",
-         "rules_foreign", "rules_private", "rules_bench", "rules_reads", "rules_job", "rules_guard", "rules_tensors")
+         "rules_foreign", "rules_private", "rules_bench", "rules_reads", "rules_job", "rules_job_ends", "rules_guard", "rules_tensors")
 
 
 class Builder:

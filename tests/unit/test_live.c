@@ -225,14 +225,46 @@ static void target__mappings_are_found_by_address_and_name(void **state)
 	target_close(&t);
 }
 
+/* `more`: another thread waits for somebody outside, a lock is shared, something changes, a debugger is attached. */
+static void check_wait(const char *waits, bool more, const char *cause, enum certainty sure)
+{
+	struct verdict *v = verdict_new("unknown");
+	bool lock = !strcmp(waits, "lock");
+
+	fact_set_flag(&v->c, FACT_live_is, true);
+	fact_set_flag(&v->c, FACT_live_deadlock, false);
+	fact_set_text(&v->c, FACT_live_waits, waits);
+	fact_set_flag(&v->c, FACT_live_shared, more && lock);
+	fact_set_text(&v->c, FACT_live_outside, more && !lock ? "thread 7 waits for somebody to connect" : "");
+	fact_set_text(&v->c, FACT_live_changes, more ? "it read or wrote 4096 bytes" : "");
+	fact_set_number(&v->c, FACT_live_peer_pid, more ? 4711 : 0);
+	verdict_judge(v);
+	assert_string_equal(verdict_cause(v), cause);
+	assert_int_equal(v->sure, sure);
+	assert_int_equal(v->n_candidates, 1);
+	verdict_free(v);
+}
+
+static void verdict__what_may_still_get_on_is_possible(void **state)
+{
+	static const char *const inside[] = {"lock", "queue", "condition", "thread", "tasks"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++)
+		check_wait(inside[i], true, "hang-lock", SURE_POSSIBLE);
+	check_wait("loop", true, "hang-loop", SURE_POSSIBLE);
+	check_wait("stopped", true, "hang-stopped", SURE_CERTAIN);
+}
+
 static void verdict__every_wait_has_its_cause(void **state)
 {
 	static const struct { const char *waits, *cause; enum certainty sure; } rows[] = {
 		{"lock", "hang-lock", SURE_LIKELY},	     {"queue", "hang-lock", SURE_LIKELY},
 		{"condition", "hang-lock", SURE_LIKELY},     {"thread", "hang-lock", SURE_LIKELY},
+		{"tasks", "hang-lock", SURE_LIKELY},
 		{"gil", "hang-lock", SURE_POSSIBLE},	     {"process", "hang-other-process", SURE_LIKELY},
 		{"worker", "hang-other-process", SURE_LIKELY}, {"collective", "hang-peer", SURE_LIKELY},
-		{"store", "hang-peer", SURE_LIKELY},	     {"accept", "hang-peer", SURE_LIKELY},
+		{"store", "hang-peer", SURE_LIKELY},	     {"accept", "hang-peer", SURE_POSSIBLE},
 		{"socket", "hang-peer", SURE_LIKELY},	     {"event", "hang-peer", SURE_POSSIBLE},
 		{"pipe", "hang-input-output", SURE_LIKELY},  {"file", "hang-input-output", SURE_LIKELY},
 		{"file-lock", "hang-input-output", SURE_LIKELY}, {"terminal", "hang-input-output", SURE_LIKELY},
@@ -242,18 +274,8 @@ static void verdict__every_wait_has_its_cause(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct verdict *v = verdict_new("unknown");
-
-		fact_set_flag(&v->c, FACT_live_is, true);
-		fact_set_flag(&v->c, FACT_live_deadlock, false);
-		fact_set_text(&v->c, FACT_live_waits, rows[i].waits);
-		verdict_judge(v);
-		assert_string_equal(verdict_cause(v), rows[i].cause);
-		assert_int_equal(v->sure, rows[i].sure);
-		assert_int_equal(v->n_candidates, 1);
-		verdict_free(v);
-	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check_wait(rows[i].waits, false, rows[i].cause, rows[i].sure);
 }
 
 static int end(void **state)
@@ -277,6 +299,7 @@ int main(void)
 		cmocka_unit_test(python__contents_change_with_a_variable),
 		cmocka_unit_test(task__a_system_call_is_read_with_its_arguments),
 		cmocka_unit_test(verdict__every_wait_has_its_cause),
+		cmocka_unit_test(verdict__what_may_still_get_on_is_possible),
 		cmocka_unit_test(target__mappings_are_found_by_address_and_name),
 	};
 

@@ -165,6 +165,12 @@ static void observe_stuck(struct casefile *c, const struct live *l)
 		      : t->peer_text ? t->peer_text
 				     : "");
 	fact_set_number(c, FACT_live_peer_pid, t->peer);
+	fact_set_flag(c, FACT_live_shared, t->shared);
+	fact_set_text(c, FACT_live_changes, t->changes ? t->changes : "");
+	fact_set_text(c, FACT_live_outside,
+		      l->outside ? pool_printf(c->pool, "%s waits for %s%s", live_thread_name(l->outside, c->pool),
+					       live_waits_text(l->outside->waits), at_line(l->outside, c->pool))
+				 : "");
 	observe_holder(c, l, t);
 	c->line[LINE_where] = t->line;
 	c->stack = t->stack;

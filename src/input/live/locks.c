@@ -105,7 +105,7 @@ void thread_holder(struct live_thread *t, struct process_look *l, const struct s
 	enum lock_kind kind = LOCK_NONE;
 	const struct seen *holder;
 
-	if (!s->task.in_call || s->task.call != SYS_futex || !s->py.state)
+	if (!s->py.state)
 		return;
 	remote_forget(&l->remote);
 	if (t->waits == LIVE_GIL) {
@@ -114,7 +114,7 @@ void thread_holder(struct live_thread *t, struct process_look *l, const struct s
 		t->holder_sure = t->holder != 0;
 		return;
 	}
-	if (t->waits != LIVE_LOCK)
+	if (t->waits != LIVE_LOCK || !s->task.in_call || s->task.call != SYS_futex)
 		return;
 	t->timed = s->task.arg[3] != 0;	/* futex(2): no limit is no pointer */
 	lock = find_lock(l, s, semaphore, &kind);

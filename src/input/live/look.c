@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "base/proc.h"
@@ -13,6 +14,13 @@
 #include "input/live/stop.h"
 
 #define TRIES		20	/* to read a stack twice with the same result */
+
+/* How long instructions are watched: until the thread has had so much of a processor, one thread for so long, all of them. */
+#define WATCH_CPU_NS	20000000u
+#define WATCH_NS	600000000u
+#define WATCH_ALL_NS	900000000u
+#define WATCH_PAUSE_NS	100000
+#define WATCH_WALKS	8	/* between two pauses */
 
 /* --- opening ----------------------------------------------------------------------------------------- */
 
@@ -77,21 +85,19 @@ struct seen *look_pthread(const struct process_look *l, uint64_t ident)
 	return NULL;
 }
 
-static double share(const struct process_look *l, uint64_t first, uint64_t last)
+double seen_cpu(const struct process_look *l, const struct seen *s)
 {
 	uint64_t ns = l->last_ns - l->first_ns;
 
-	return ns && last > first ? (double)(last - first) / (double)ns : 0;
-}
-
-double seen_cpu(const struct process_look *l, const struct seen *s)
-{
-	return share(l, s->cpu_first, s->cpu_last);
+	return ns && s->cpu_last > s->cpu_first ? (double)(s->cpu_last - s->cpu_first) / (double)ns : 0;
 }
 
 double seen_wanted(const struct process_look *l, const struct seen *s)
 {
-	return share(l, s->wanted_first, s->wanted_last);
+	uint64_t ns = l->last_ns - l->first_ns, queued = s->task.queued_ns - s->first.queued_ns;
+
+	return ns && s->task.queued_ns > s->first.queued_ns ? seen_cpu(l, s) + (double)queued / (double)ns
+							    : seen_cpu(l, s);
 }
 
 #define RAN_NS 1000000u	/* enough for thousands of Python's instructions */
@@ -122,14 +128,12 @@ static void note_tasks(struct process_look *l, struct task *list, size_t n)
 		if (!s) {
 			l->thread = xgrow(l->thread, l->n, &l->cap, sizeof(*l->thread));
 			s = &l->thread[l->n++];
-			*s = (struct seen){.cpu_first = list[i].cpu_ns, .new = l->looks > 0,
-					   .wanted_first = list[i].cpu_ns + list[i].queued_ns,
-					   .cpu_last = list[i].cpu_ns};
+			*s = (struct seen){.cpu_first = list[i].cpu_ns, .cpu_last = list[i].cpu_ns, .first = list[i],
+					   .new = l->looks > 0};
 		}
 		s->ran += list[i].cpu_ns - s->cpu_last >= RAN_NS;
 		s->task = list[i];
 		s->cpu_last = list[i].cpu_ns;
-		s->wanted_last = list[i].cpu_ns + list[i].queued_ns;
 		s->looks++;
 		s->asleep += list[i].in_call;
 		s->gone = false;
@@ -224,9 +228,18 @@ static bool walk_thread(struct process_look *l, struct seen *s, struct py_walked
 
 /* --- what a look adds ------------------------------------------------------------------------------------ */
 
+/* The innermost `own` frame at or after `i`; n = none. */
+static size_t next_own(const struct seen_frame *f, size_t n, size_t i)
+{
+	while (i < n && !f[i].own)
+		i++;
+	return i;
+}
+
 static size_t read_frames(struct process_look *l, const struct py_walked *w, struct seen_frame **out)
 {
 	struct seen_frame *list = xcalloc(w->n + 1, sizeof(*list));
+	size_t own;
 
 	remote_forget(&l->remote);
 	for (size_t i = 0; i < w->n; i++) {
@@ -241,16 +254,11 @@ static size_t read_frames(struct process_look *l, const struct py_walked *w, str
 		if (list[i].own)
 			list[i].contents = pyproc_contents(&l->py, &w->raw[i]);
 	}
+	own = next_own(list, w->n, 0);
+	for (size_t i = 0; i < own; i++)
+		list[i].contents = pyproc_contents(&l->py, &w->raw[i]);
 	*out = list;
 	return w->n;
-}
-
-/* The innermost `own` frame at or after `i`; n = none. */
-static size_t next_own(const struct seen_frame *f, size_t n, size_t i)
-{
-	while (i < n && !f[i].own)
-		i++;
-	return i;
 }
 
 static bool frames_moved(const struct seen_frame *a, size_t n_a, const struct seen_frame *b, size_t n_b)
@@ -267,6 +275,17 @@ static bool frames_moved(const struct seen_frame *a, size_t n_a, const struct se
 	return i < n_a || k < n_b;
 }
 
+/* A function of Python's library that the program called, or one that this called, gets on. */
+static bool library_moved(const struct seen_frame *a, size_t n_a, const struct seen_frame *b, size_t n_b)
+{
+	size_t i = next_own(a, n_a, 0), k = next_own(b, n_b, 0);
+
+	while (i-- && k-- && a[i].raw.frame == b[k].raw.frame && a[i].raw.code == b[k].raw.code)
+		if (a[i].contents != b[k].contents)
+			return true;
+	return false;
+}
+
 static void note_frames(struct process_look *l, struct seen *s, const struct py_walked *w)
 {
 	struct seen_frame *now;
@@ -274,6 +293,7 @@ static void note_frames(struct process_look *l, struct seen *s, const struct py_
 
 	if (own < n && (!s->least_line || now[own].at.line < s->least_line))
 		s->least_line = now[own].at.line;
+	s->library_moved |= library_moved(s->last, s->n_last, now, n);
 	free(s->last);
 	s->last = now;
 	s->n_last = n;
@@ -345,4 +365,32 @@ bool look_once(struct process_look *l)
 	free(list);
 	free(w);
 	return n > 0;
+}
+
+/* --- one instruction ------------------------------------------------------------------------------------- */
+
+bool look_one_instruction(struct process_look *l, struct seen *s)
+{
+	const struct timespec pause = {.tv_nsec = WATCH_PAUSE_NS};
+	struct py_walked *w = xmalloc(sizeof(*w));
+	uint64_t start = proc_mono_ns(), cpu;
+	struct task now = s->task;
+	bool same = s->n && s->n_last && s->py.state && s->frame[0].raw.frame == s->last[0].raw.frame &&
+		    s->frame[0].raw.instr == s->last[0].raw.instr;
+
+	same = same && task_read(l->pid, s->task.tid, &now);
+	cpu = now.cpu_ns;
+	while (same && now.cpu_ns - cpu < WATCH_CPU_NS && proc_mono_ns() - start < WATCH_NS &&
+	       l->watched_ns < WATCH_ALL_NS && task_read(l->pid, s->task.tid, &now)) {
+		for (int i = 0; i < WATCH_WALKS && same; i++) {
+			remote_forget(&l->remote);
+			if (pyproc_walk(&l->py, s->py.state, w) && w->n)
+				same = w->raw[0].frame == s->last[0].raw.frame &&
+				       w->raw[0].instr == s->last[0].raw.instr;
+		}
+		nanosleep(&pause, NULL);
+	}
+	l->watched_ns += proc_mono_ns() - start;
+	free(w);
+	return same && now.cpu_ns - cpu >= WATCH_CPU_NS / 4;
 }

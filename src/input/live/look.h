@@ -44,9 +44,10 @@ struct seen {
 	size_t n, n_last;
 	unsigned looks, asleep;	/* how often it was seen; how often it slept in a system call */
 	uint64_t cpu_first, cpu_last;
-	uint64_t wanted_first, wanted_last;	/* the same, with the time that it was ready to run */
+	struct task first;	/* at the first look */
 	unsigned ran;		/* looks before which it had run since the one before */
 	bool moved, new;	/* new: it was not there at the first look */
+	bool library_moved;	/* a variable of a frame of Python's library has changed */
 	bool unread;		/* its stack could not be read */
 	uint32_t least_line;	/* of its innermost own frame */
 	struct native_stack *native;
@@ -67,6 +68,7 @@ struct process_look {
 	uint64_t first_ns, last_ns, longest_stop_ns;
 	unsigned stops;
 	bool stop_refused;
+	uint64_t watched_ns;	/* spent on watching instructions */
 };
 
 /* -errno with `e` filled, in one sentence with what to run. */
@@ -81,12 +83,17 @@ struct seen *look_pthread(const struct process_look *l, uint64_t ident);
 
 /* Share of the time between its first and its last look on a processor. */
 double seen_cpu(const struct process_look *l, const struct seen *s);
+/* The same with the time that it was ready for one, but others had them all. */
+double seen_wanted(const struct process_look *l, const struct seen *s);
+
 /* Has it run often enough for "it did not move" to mean something? Looks at a thread that got no processor in between are one look. */
 bool seen_enough(const struct seen *s);
 /* A thread runs, did not move, and was not seen enough. */
 bool look_undecided(const struct process_look *l);
-/* What it would have had of one on an idle machine. */
-double seen_wanted(const struct process_look *l, const struct seen *s);
+
+/* Watches a thread that runs: is its innermost frame at one instruction all the time, as it is while a call does not return? False also
+ * if it did not run meanwhile. */
+bool look_one_instruction(struct process_look *l, struct seen *s);
 
 /* Why a process cannot be looked at: `rc` is what the kernel said. */
 int look_refused(pid_t pid, int rc, struct err *e);

@@ -18,7 +18,9 @@
 
 #define TYPE_NAME	24	/* PyTypeObject: tp_name, tp_flags */
 #define TYPE_FLAGS	168
+#define TYPE_BUFFER	160	/* what it takes to hand out a buffer; 0 = it does not */
 #define MANAGED_DICT	(1u << 4)
+#define LIST		(1u << 25)
 #define INTERPRETERS_MAX 64
 #define STRING_MAX	4096
 #define PTHREAD_TID	720	/* glibc's struct pthread on x86-64; checked against the list of tasks */
@@ -413,7 +415,7 @@ static uint64_t mix_pointee(struct pyproc *p, uint64_t h, uint64_t at, size_t fr
 /* An object and what it points to: numbers, sizes of containers, positions of iterators, attributes. */
 static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object)
 {
-	uint64_t w[6], flags = 0, type;
+	uint64_t w[6], flags = 0, buffer = 0, type;
 
 	h = mix(h, object);
 	if (object < REMOTE_PAGE || object % 8 || !remote_read(p->r, object, w, sizeof(w)))
@@ -421,8 +423,12 @@ static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object)
 	type = w[1];
 	for (size_t i = 1; i < 6; i++)
 		h = mix(h, w[i]);
-	if (!remote_word(p->r, type + TYPE_FLAGS, &flags))
+	if (!remote_word(p->r, type + TYPE_FLAGS, &flags) || !remote_word(p->r, type + TYPE_BUFFER, &buffer))
 		return h;
+	for (size_t i = 2; buffer && i < 6; i++)	/* an array: one of these points to its numbers */
+		h = mix_pointee(p, h, w[i], 0, 16);
+	if (flags & LIST)	/* which objects are first in it */
+		h = mix_pointee(p, h, w[3], 0, w[2] < 16 ? w[2] : 16);
 	if (flags & MANAGED_DICT) {
 		uint64_t before[2];
 

@@ -53,7 +53,8 @@ void task_parse_call(struct task *t, const char *text)
 bool task_read(pid_t pid, uint32_t tid, struct task *t)
 {
 	char text[4096], *at;
-	unsigned long long n, queued;
+	unsigned long long n, m;
+	int tracer;
 
 	*t = (struct task){.tid = tid};
 	if (!read_file(text, sizeof(text), pid, tid, "stat") || !(at = strrchr(text, ')')))
@@ -62,13 +63,18 @@ bool task_read(pid_t pid, uint32_t tid, struct task *t)
 	if (read_file(t->name, sizeof(t->name), pid, tid, "comm"))
 		t->name[strcspn(t->name, "\n")] = '\0';
 	str_make_line(t->name);
-	if (read_file(text, sizeof(text), pid, tid, "schedstat") && sscanf(text, "%llu %llu", &n, &queued) == 2) {
+	if (read_file(text, sizeof(text), pid, tid, "schedstat") && sscanf(text, "%llu %llu", &n, &m) == 2) {
 		t->cpu_ns = n;
-		t->queued_ns = queued;
+		t->queued_ns = m;
 	}
-	if (read_file(text, sizeof(text), pid, tid, "status") && (at = strstr(text, "\nvoluntary_ctxt_switches:")) &&
-	    sscanf(at + 25, "%llu", &n) == 1)
-		t->switches = n;
+	if (read_file(text, sizeof(text), pid, tid, "io") && sscanf(text, "rchar: %llu wchar: %llu", &n, &m) == 2)
+		t->bytes = n + m;
+	if (read_file(text, sizeof(text), pid, tid, "status")) {
+		if ((at = strstr(text, "\nvoluntary_ctxt_switches:")) && sscanf(at + 25, "%llu", &n) == 1)
+			t->switches = n;
+		if ((at = strstr(text, "\nTracerPid:")) && sscanf(at + 11, "%d", &tracer) == 1)
+			t->tracer = tracer;
+	}
 	if (read_file(text, sizeof(text), pid, tid, "wchan") && strcmp(text, "0") != 0) {
 		text[sizeof(t->wchan) - 1] = '\0';
 		str_copy(t->wchan, sizeof(t->wchan), text);

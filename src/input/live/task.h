@@ -18,7 +18,9 @@ struct task {
 	long call;
 	uint64_t arg[6], sp, pc;
 	uint64_t cpu_ns;	/* time on a processor so far */
-	uint64_t queued_ns;	/* time ready to run, while others had the processors */
+	uint64_t queued_ns;	/* time that it was ready, but had to wait for one */
+	uint64_t bytes;		/* read and written so far, but not on sockets */
+	pid_t tracer;		/* the debugger that is attached to it; 0 = none */
 	uint64_t switches;	/* how often it went to sleep by itself */
 };
 

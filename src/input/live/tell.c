@@ -12,12 +12,12 @@
 #include "base/str.h"
 #include "case/source.h"
 #include "input/live/fds.h"
+#include "input/live/kin.h"
 #include "input/live/look.h"
 #include "input/live/unwind.h"
 #include "input/live/waits.h"
 
 #define COMMAND_MAX	4096u
-#define WORKS_CPU	0.2	/* a thread or process that has this much of a processor is not idle */
 
 /* --- one thread ---------------------------------------------------------------------------------------- */
 
@@ -82,17 +82,14 @@ static void choose_line(struct live_thread *t, const char *torch_path)
 		}
 }
 
-static void tell_thread(struct live_thread *t, struct live *out, struct process_look *l, const struct seen *s,
+static void tell_thread(struct live_thread *t, struct live *out, struct process_look *l, struct seen *s,
 			struct unwinder *u, struct source_book *book, struct pool *pool)
 {
 	*t = (struct live_thread){.tid = s->task.tid,
 				  .name = pool_strdup(pool, s->task.name),
 				  .main = s->task.tid == (uint32_t)l->pid,
-				  .python = s->py.state != 0,
-				  .state = s->task.state,
-				  .cpu = seen_cpu(l, s),
-				  .wanted = seen_wanted(l, s),
-				  .moved = s->moved || s->new};
+				  .python = s->py.state != 0, .state = s->task.state, .cpu = seen_cpu(l, s),
+				  .moved = s->moved || s->new, .busy = seen_wanted(l, s) >= WORKS_CPU};
 	t->stack = pool_alloc(pool, (s->n_last + 1) * sizeof(*t->stack));
 	for (size_t i = 0; i < s->n_last; i++)
 		t->stack[t->n_stack++] = line_of(&s->last[i], i + 1 == s->n_last, out, book, pool);
@@ -128,7 +125,7 @@ static bool works(const struct live_thread *t)
 {
 	if (t->waits == LIVE_LOOP || t->waits == LIVE_NATIVE)
 		return false;
-	return t->wanted >= WORKS_CPU || (t->moved && t->python && t->waits == LIVE_NOTHING);
+	return t->busy || (t->moved && t->python && t->waits == LIVE_NOTHING);
 }
 
 /* A thread that waits, directly or not, for a lock that it has itself. */
@@ -151,7 +148,41 @@ static const struct live_thread *find_cycle(const struct live *out, const struct
 
 static bool waits_inside(enum live_waits w)
 {
-	return w == LIVE_GIL || w == LIVE_LOCK || w == LIVE_QUEUE || w == LIVE_CONDITION || w == LIVE_THREAD;
+	return w == LIVE_GIL || w == LIVE_LOCK || w == LIVE_QUEUE || w == LIVE_CONDITION || w == LIVE_THREAD ||
+	       w == LIVE_TASKS;
+}
+
+static bool waits_for_process(const struct live_thread *t)
+{
+	return t->waits == LIVE_WORKER || t->waits == LIVE_PROCESS || t->waits == LIVE_PIPE ||
+	       t->waits == LIVE_SOCKET || t->waits == LIVE_EVENT || t->shared;
+}
+
+/* Another thread of Python that only somebody outside the process can wake, and which may then wake those inside. */
+static const struct live_thread *find_outside(const struct live *out, const struct live_thread *but)
+{
+	for (size_t i = 0; i < out->n; i++) {
+		const struct live_thread *t = &out->thread[i];
+
+		if (t != but && t->python &&
+		    (waits_for_process(t) || t->waits == LIVE_ACCEPT || t->waits == LIVE_TERMINAL))
+			return t;
+	}
+	return NULL;
+}
+
+/* A thread that runs, although nothing is known to change: it may be computing. */
+static const struct live_thread *find_runner(const struct live *out, const struct live_thread *but)
+{
+	const struct live_thread *found = NULL;
+
+	for (size_t i = 0; i < out->n; i++) {
+		const struct live_thread *t = &out->thread[i];
+
+		if (t != but && t->busy && (t->waits == LIVE_NATIVE || (t->waits == LIVE_LOOP && !found)))
+			found = t;
+	}
+	return found;
 }
 
 static const struct live_thread *find_worker(const struct live *out, const struct live_thread *but)
@@ -186,40 +217,6 @@ static const struct live_thread *main_thread(const struct live *out)
 	return out->n ? &out->thread[0] : NULL;
 }
 
-/* How long its threads have run or were ready to: on a busy machine, who works gets no processor for a while. What a thread waits for one now
- * is counted when it gets it, so `*ready` says whether one does. */
-static uint64_t process_wanted_ns(pid_t pid, bool *ready)
-{
-	struct task *list;
-	size_t n = tasks_read(pid, &list);
-	uint64_t ns = 0;
-
-	*ready = false;
-	for (size_t i = 0; i < n; i++) {
-		ns += list[i].cpu_ns + list[i].queued_ns;
-		*ready |= list[i].state == 'R';
-	}
-	free(list);
-	return ns;
-}
-
-#define PEER_LOOK_NS 200000000
-
-/* Who waits for a process that works is not hung, as far as can be seen. */
-static bool peer_works(const struct live_thread *t)
-{
-	const struct timespec pause = {.tv_nsec = PEER_LOOK_NS};
-	bool was_ready, is_ready;
-	uint64_t before, after;
-
-	if (!t->peer)
-		return false;
-	before = process_wanted_ns((pid_t)t->peer, &was_ready);
-	nanosleep(&pause, NULL);
-	after = process_wanted_ns((pid_t)t->peer, &is_ready);
-	return (was_ready && is_ready) || (double)(after - before) >= WORKS_CPU * PEER_LOOK_NS;
-}
-
 static void judge(struct live *out)
 {
 	const struct live_thread *main = main_thread(out), *end;
@@ -247,9 +244,19 @@ static void judge(struct live *out)
 		return;
 	}
 	out->works = NULL;
-	if (peer_works(end))
-		out->peer_works = end->peer;
-	else
+	if (waits_inside(end->waits)) {
+		const struct live_thread *runner = find_runner(out, end);
+
+		out->outside = find_outside(out, end);
+		if (runner) {
+			out->stuck = runner;
+			return;
+		}
+	}
+	if ((end->peer && end->waits != LIVE_STOPPED) || waits_for_process(end) ||
+	    (out->outside && waits_for_process(out->outside)))
+		out->peer_works = (uint32_t)kin_works((pid_t)out->pid, (pid_t)end->peer);
+	if (!out->peer_works)
 		out->stuck = end;
 }
 

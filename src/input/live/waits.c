@@ -4,8 +4,10 @@
  */
 #include "input/live/waits.h"
 
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
@@ -14,6 +16,8 @@
 #include "base/str.h"
 #include "input/live/fds.h"
 #include "input/live/look.h"
+
+#define IDLE_CPU	0.05	/* less of a processor: it wakes up now and then, but does not run */
 
 /* --- system calls ------------------------------------------------------------------------------------ */
 
@@ -65,7 +69,7 @@ static void tell_peer(struct live_thread *t, pid_t peer, struct pool *pool)
 	if (!task_read(peer, (uint32_t)peer, &task))
 		t->peer_text = "it is gone";
 	else if (task.state == 'Z')
-		t->peer_text = "it has ended, and its parent has not collected it";
+		t->peer_text = "it has ended, and nobody has taken note of it yet";
 	else if (task.state == 'T' || task.state == 't')
 		t->peer_text = "it is stopped";
 	else if (command && command[0])
@@ -113,6 +117,54 @@ static void wait_select(struct live_thread *t, struct process_look *l, const str
 			}
 }
 
+/* `open` of a named pipe returns when somebody opens its other end. The file itself is not asked what it is: a file system that does not
+ * answer the program would not answer us. */
+static void wait_open(struct live_thread *t, struct process_look *l, const struct task *k, struct pool *pool)
+{
+	bool fifo = !strcmp(k->wchan, "wait_for_partner") || !strcmp(k->wchan, "fifo_open");
+	char name[1024];
+
+	t->waits = fifo ? LIVE_PIPE : LIVE_FILE;
+	if (fifo)
+		t->peer_text = "nobody has opened its other end yet";
+	if (!remote_string(&l->remote, k->arg[k->call == SYS_openat], name, sizeof(name)))
+		return;
+	str_make_line(name);
+	t->what = pool_printf(pool, "%s%s", fifo ? "the named pipe " : "", name);
+}
+
+static unsigned count_watched(pid_t pid, int epoll)
+{
+	char path[64], line[256];
+	unsigned n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, epoll);
+	f = fopen(path, "re");
+	if (!f)
+		return UINT_MAX;
+	while (fgets(line, sizeof(line), f))
+		n += str_starts(line, "tfd:");
+	fclose(f);
+	return n;
+}
+
+static bool in_event_loop(const struct live_thread *t)
+{
+	for (size_t i = 0; i < t->n_stack; i++)
+		if (str_ends(t->stack[i].file, "/asyncio/base_events.py"))
+			return true;
+	return false;
+}
+
+/* asyncio's loop always watches one descriptor, by which its own threads and signals wake it. If that is all, it waits for no peer. */
+static void wait_epoll(struct live_thread *t, struct process_look *l, const struct task *k)
+{
+	t->waits = LIVE_EVENT;
+	if (in_event_loop(t) && count_watched(l->pid, (int)k->arg[0]) <= 1)
+		t->waits = (int)k->arg[3] < 0 ? LIVE_TASKS : LIVE_SLEEP;
+}
+
 /* A process that a wait is for: its own number, or any child. */
 static void wait_child(struct live_thread *t, const struct task *k, struct pool *pool)
 {
@@ -148,8 +200,11 @@ static void wait_call(struct live_thread *t, struct process_look *l, const struc
 	case CALL_ACCEPT: wait_descriptor(t, l->pid, (int)k->arg[0], pool); t->waits = LIVE_ACCEPT; break;
 	case CALL_POLL: wait_poll(t, l, k, pool); break;
 	case CALL_SELECT: wait_select(t, l, k, pool); break;
-	case CALL_EPOLL: t->waits = LIVE_EVENT; break;
-	case CALL_FUTEX: t->waits = LIVE_LOCK; break;
+	case CALL_EPOLL: wait_epoll(t, l, k); break;
+	case CALL_FUTEX:
+		t->waits = LIVE_LOCK;
+		t->shared = k->call == SYS_futex && !(k->arg[1] & FUTEX_PRIVATE_FLAG);
+		break;
 	case CALL_SLEEP: t->waits = LIVE_SLEEP; break;
 	case CALL_CHILD: wait_child(t, k, pool); break;
 	case CALL_FLOCK: wait_lock_of_file(t, l->pid, (int)k->arg[0], pool); break;
@@ -158,7 +213,7 @@ static void wait_call(struct live_thread *t, struct process_look *l, const struc
 		if (k->arg[1] == F_SETLKW || k->arg[1] == F_OFD_SETLKW)
 			wait_lock_of_file(t, l->pid, (int)k->arg[0], pool);
 		break;
-	case CALL_OPEN: t->waits = LIVE_FILE; break;
+	case CALL_OPEN: wait_open(t, l, k, pool); break;
 	case CALL_YIELD: t->waits = LIVE_NATIVE; break;
 	}
 }
@@ -208,15 +263,50 @@ static bool waits_for_gil(const struct seen *s)
 	return s->task.in_call && s->task.call == SYS_futex && s->py.gil && s->task.arg[0] - s->py.gil < s->py.gil_size;
 }
 
-/* A running thread that did not move: in Python's own code, or in some other library? */
-static void wait_running(struct live_thread *t, const struct process_look *l, const struct seen *s)
+static bool is_interpreter(const struct native_frame *f)
 {
+	return f && f->function && str_starts(f->function, "_PyEval_EvalFrame");
+}
+
+/* A running thread that did not move: in Python's own code, or in some other library? */
+static void wait_running(struct live_thread *t, struct process_look *l, struct seen *s, struct pool *pool)
+{
+	uint64_t bytes = s->task.bytes - s->first.bytes, holder;
 	const struct native_frame *top = t->n_native ? &t->native[0] : NULL;
 	bool python = !top || strstr(top->library, "python") ||
 		      (l->target.n_modules && !strcmp(l->target.module[0].base, top->library));
 
 	/* without frames nothing tells whether it moved: native code at work, or an interpreter that ends */
 	t->waits = s->moved || !s->least_line || !seen_enough(s) ? LIVE_NOTHING : python ? LIVE_LOOP : LIVE_NATIVE;
+	if (t->waits == LIVE_NOTHING)
+		return;
+	holder = pyproc_gil_holder(&l->py, s->py.gil);
+	if (t->cpu < IDLE_CPU && holder && holder != s->py.state) {	/* it wakes up now and then to ask for it */
+		t->waits = LIVE_GIL;
+		return;
+	}
+	/* a builtin is a part of the interpreter's file, but no loop of the program's */
+	if (t->waits == LIVE_LOOP && !is_interpreter(top) && look_one_instruction(l, s))
+		t->waits = LIVE_NATIVE;
+	if (t->waits == LIVE_LOOP && s->library_moved)
+		t->changes = "variables of a function of Python's library that it called";
+	else if (t->waits == LIVE_LOOP && s->task.bytes > s->first.bytes)
+		t->changes = pool_printf(pool, "it read or wrote %llu bytes", (unsigned long long)bytes);
+}
+
+/* It was woken since the first look, in a call without a time limit: what it waits for arrives. One that slept elsewhere then went to sleep
+ * here since, which is no progress yet. */
+static bool was_served(const struct live_thread *t, const struct seen *s)
+{
+	bool transfers = s->task.call == SYS_read || s->task.call == SYS_write || s->task.call == SYS_recvfrom ||
+			 s->task.call == SYS_recvmsg || s->task.call == SYS_sendto || s->task.call == SYS_sendmsg ||
+			 s->task.call == SYS_accept || s->task.call == SYS_accept4;
+	bool of_other = t->waits == LIVE_PIPE || t->waits == LIVE_SOCKET || t->waits == LIVE_ACCEPT ||
+			t->waits == LIVE_FILE || t->waits == LIVE_WORKER;
+
+	bool here = s->first.in_call && s->first.call == s->task.call && s->first.arg[0] == s->task.arg[0];
+
+	return s->task.in_call && transfers && of_other && s->task.switches - s->first.switches >= (here ? 1 : 2);
 }
 
 static bool sleeps_in_lock(const struct live_thread *t)
@@ -236,19 +326,20 @@ static void refine(struct live_thread *t, enum live_waits python)
 		t->waits = python;
 }
 
-void thread_waits(struct live_thread *t, struct process_look *l, const struct seen *s, struct pool *pool)
+void thread_waits(struct live_thread *t, struct process_look *l, struct seen *s, struct pool *pool)
 {
 	const struct native_frame *of = NULL;
 	enum live_waits native = wait_by_native(t, &of);
 
 	if (s->task.state == 'T' || s->task.state == 't') {
 		t->waits = LIVE_STOPPED;
+		tell_peer(t, s->task.state == 't' ? s->task.tracer : 0, pool);
 		return;
 	}
 	if (s->task.in_call)
 		wait_call(t, l, &s->task, pool);
 	else
-		wait_running(t, l, s);
+		wait_running(t, l, s, pool);
 	if (native != LIVE_NOTHING && !s->moved) {
 		t->waits = native;
 		t->what = of->function ? pool_printf(pool, "%s in %s", of->function, of->library) : of->library;
@@ -258,4 +349,5 @@ void thread_waits(struct live_thread *t, struct process_look *l, const struct se
 		else
 			refine(t, wait_by_python(t, l->torch_path));
 	}
+	t->moved |= was_served(t, s);
 }

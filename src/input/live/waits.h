@@ -14,7 +14,7 @@ struct seen;
 void live_tell(struct live *out, struct process_look *l, struct pool *pool);
 
 /* waits.c: one thread. Its frames, native and Python, are filled already. */
-void thread_waits(struct live_thread *t, struct process_look *l, const struct seen *s, struct pool *pool);
+void thread_waits(struct live_thread *t, struct process_look *l, struct seen *s, struct pool *pool);
 
 /* locks.c: who has the lock that a thread waits for at this address; fills `holder`. */
 void thread_holder(struct live_thread *t, struct process_look *l, const struct seen *s);

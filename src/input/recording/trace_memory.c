@@ -229,7 +229,7 @@ static void read_epochs(struct trace *t, struct epochs *out, int device)
 	n = e->now & 0xffffffffu;
 	scale = e->now >> 32;
 	if (!trace_possible(t, n <= CW_EPOCHS && scale < CW_EPOCH_SCALES && in_order(e->epoch[scale & 1], n) &&
-				    are_on_card(e->epoch[scale & 1], n, trace_card(t, device))))
+				       are_on_card(e->epoch[scale & 1], n, trace_card(t, device))))
 		return;
 	out->chunk = e;
 	out->list = e->epoch[scale & 1];
