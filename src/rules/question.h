@@ -23,8 +23,8 @@ struct question {
 /* The words that show that a text has the answer to one of them. Fills the list, if there is one; returns how many. */
 size_t question_words(const char **list);
 
-/* The one that separates these causes best and that the text does not answer; for a single cause, the one that bears most on it. NULL: none does. `f` NULL: nothing is
- * known. */
+/* The one that separates these causes best and that the text does not answer; for a single cause, the one that bears most on it.
+ * NULL: none does. `f` NULL: nothing is known. */
 const struct question *question_for(const struct kb *kb, const struct cause *const *causes, size_t n,
 				    const struct casefile *f);
 
