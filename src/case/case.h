@@ -119,7 +119,7 @@ struct likeness {
 	const char *words;	/* the most telling ones */
 	unsigned long weight;	/* of all of them */
 };
-#define LIKENESS_MAX 5
+#define LIKENESS_MAX 8
 
 struct casefile {
 	struct pool *pool;	/* holds the texts */

@@ -404,6 +404,19 @@ static const struct known_message *find_message(const char *text, struct known_h
 	return best;
 }
 
+/* "RuntimeError: Cannot find …" of an exception that has another one's text for a message: what follows the name. */
+static const char *skip_exception(const char *text)
+{
+	static const char *const ends[] = {"Error", "Exception"};
+	size_t n = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");
+
+	for (size_t i = 0; i < COUNT(ends); i++)
+		if (n > strlen(ends[i]) && !strncmp(text + n - strlen(ends[i]), ends[i], strlen(ends[i])) &&
+		    text[n] == ':' && text[n + 1] == ' ')
+			return text + n + 2;
+	return text;
+}
+
 /* What a wrapper wraps; NULL: the text is no wrapper. */
 static const char *unwrap_message(const char *text)
 {
@@ -432,7 +445,9 @@ static const struct known_message *find_wrapped(const char *text, struct known_h
 
 const struct known_message *known_message(const char *text, struct known_holes *holes)
 {
-	return find_wrapped(text, holes, false);
+	const struct known_message *found = find_wrapped(text, holes, false);
+
+	return found || skip_exception(text) == text ? found : known_message(skip_exception(text), holes);
 }
 
 bool known_message_logged(const char *line)

@@ -27,10 +27,18 @@
 #include "judge/tie.h"
 #include "judge/verdict.h"
 #include "rules/kb.h"
+#include "rules/question.h"
 
+/* What the rules look for, and what shows that a question is answered. */
 static size_t words_of_rules(const char ***words)
 {
-	return kb_words(kb_get(), words);
+	const char **list;
+	size_t n = kb_words(kb_get(), &list), more = question_words(NULL);
+
+	list = xrealloc(list, n + more, sizeof(*list));
+	question_words(list + n);
+	*words = list;
+	return n + more;
 }
 
 void source_prepare(void)

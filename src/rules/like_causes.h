@@ -6,7 +6,8 @@
 
 #include "rules/rules.h"
 
-/* Fills up the candidates while the first one is not more than possible. What the facts exclude is not taken. */
+/* Fills up the candidates while the first one is not certain: by the words of the text, then by what its code or status is known to come
+ * from. What the facts exclude is not taken. */
 void like_causes(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool);
 
 #endif

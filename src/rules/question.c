@@ -13,7 +13,7 @@
 #define HASH_START 14695981039346656037ull
 
 static const struct question questions[] = {
-#define QUESTION(text, command, facts) {text, command, facts},
+#define QUESTION(text, command, facts, ...) {text, command, facts, {__VA_ARGS__}},
 #include "kb/questions.def"
 };
 
@@ -76,6 +76,40 @@ static bool is_said(const struct casefile *f, enum fact_id id)
 	struct value v = f ? fact_value(f, id) : value_unknown(TYPE_FLAG);
 
 	return v.known && (v.type == TYPE_TEXT ? v.text[0] != '\0' : v.number != 0);
+}
+
+static enum fact_id fact_named(const char *name)
+{
+	int i = 0;
+
+	while (i < FACT_COUNT && strcmp(fact_name((enum fact_id)i), name) != 0)
+		i++;
+	return (enum fact_id)i;
+}
+
+static bool is_answered(const struct question *q, const struct casefile *f)
+{
+	for (size_t i = 0; f && i < QUESTION_SHOWN && q->shown[i]; i++) {
+		enum fact_id id = fact_named(q->shown[i]);
+
+		if (id < FACT_COUNT ? is_said(f, id) : f->says && f->says(f->says_arg, q->shown[i]))
+			return true;
+	}
+	return false;
+}
+
+size_t question_words(const char **list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+		for (size_t k = 0; k < QUESTION_SHOWN && questions[i].shown[k]; k++)
+			if (fact_named(questions[i].shown[k]) == FACT_COUNT) {
+				if (list)
+					list[n] = questions[i].shown[k];
+				n++;
+			}
+	return n;
 }
 
 static bool decides_facts(const struct stake *s, const struct expr *x)
@@ -201,7 +235,7 @@ const struct question *question_for(const struct kb *kb, const struct cause *con
 	/* what can be observed comes first; then what other words may say */
 	for (int signs = 0; signs < 1 + (n > 1) && !best; signs++)
 		for (size_t i = 0; n && i < sizeof(questions) / sizeof(questions[0]); i++) {
-			double worth = question_worth(&questions[i], kb, causes, n, f, signs);
+			double worth = is_answered(&questions[i], f) ? 0 : question_worth(&questions[i], kb, causes, n, f, signs);
 
 			if (worth > most) {
 				most = worth;

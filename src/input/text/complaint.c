@@ -19,8 +19,40 @@ static const char *const gpu_words[] = {
 #include "kb/text_marks.def"
 	NULL};
 
-/* "acme/llama-cuda", "ckpt/gpu.pt", "https://…": names that people gave. Those of the system, "/dev/nvidia0", are the GPU's. */
-static bool in_own_path(const char *s, const char *at)
+#define SUFFIX_MAX 8	/* "safetens…": longer ones are words of a name with dots */
+
+/* "gpu.json", "cuda_12.yaml": the name of somebody's file. A library's is not, nor is a module's, "torch.cuda.amp". */
+static bool is_file_name(const char *name, size_t len)
+{
+	static const char *const others[] = {"so", "dll", "dylib", "cu", "cuh", "h", "cpp", "cc", "jl"};
+	const char *dot = memrchr(name, '.', len);
+	size_t n = dot ? len - (size_t)(dot + 1 - name) : 0;
+
+	if (!n || n > SUFFIX_MAX || dot == name || memchr(name, '.', (size_t)(dot - name)))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)dot[1 + i]))
+			return false;
+	for (size_t i = 0; i < COUNT(others); i++)
+		if (strlen(others[i]) == n && !strncasecmp(dot + 1, others[i], n))
+			return false;
+	return true;
+}
+
+/* "catboost/cuda/cuda_lib/cuda_manager.h:305": where a library's code says that it failed. */
+static bool is_source_line(const char *name)
+{
+	static const char *const ends[] = {".h", ".hpp", ".cuh", ".cu", ".cpp", ".cc", ".c", ".inl"};
+	const char *end = name + strcspn(name, " \n'\"`<>()[]=:");
+
+	for (size_t i = 0; i < COUNT(ends) && *end == ':' && isdigit((unsigned char)end[1]); i++)
+		if ((size_t)(end - name) > strlen(ends[i]) && !strncmp(end - strlen(ends[i]), ends[i], strlen(ends[i])))
+			return true;
+	return false;
+}
+
+/* "acme/llama-cuda", "ckpt/gpu.pt", "https://…", 'gpu.json': names that people gave. Those of the system, "/dev/nvidia0", are the GPU's. */
+static bool in_own_name(const char *s, const char *at)
 {
 	static const char *const system[] = {"/dev/", "/proc/", "/sys/", "/usr/", "/lib",
 					     "/opt/", "/etc/",	"/run/", "/var/"};
@@ -28,8 +60,11 @@ static bool in_own_path(const char *s, const char *at)
 
 	while (from > s && !strchr(" \n'\"`<>()[]=", from[-1]))
 		from--;
+	if (from > s && strchr("'\"`", from[-1]) && from[strcspn(from, "\n'\"`")] == from[-1] &&
+	    is_file_name(from, strcspn(from, "\n'\"`")))
+		return true;
 	slash = from + strcspn(from, " \n'\"`<>()[]=/\\");
-	if (*slash != '/' && *slash != '\\')
+	if ((*slash != '/' && *slash != '\\') || is_source_line(from))
 		return false;
 	for (size_t i = 0; i < COUNT(system); i++)
 		if (str_starts(from, system[i]))
@@ -42,7 +77,7 @@ bool names_gpu(const char *s)
 {
 	for (const char *const *word = gpu_words; *word; word++)
 		for (const char *at = s; (at = strcasestr(at, *word)) != NULL; at++)
-			if ((at == s || !isalpha((unsigned char)at[-1])) && !in_own_path(s, at))
+			if ((at == s || !isalpha((unsigned char)at[-1])) && !in_own_name(s, at))
 				return true;
 	return false;
 }

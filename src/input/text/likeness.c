@@ -11,15 +11,16 @@
 
 #define WORD_MIN	2	/* as tools/learn_words.py has them */
 #define WORD_MAX	24
+#define FAILING		2	/* times that a word of a line that says what failed counts; as learned */
 #define WORDS_SHOWN	4
-#define WORDS_ALIKE	3	/* of 517 reports, one has fewer in common with the cause that it is most like */
+#define WORDS_ALIKE	2	/* of 1,065 reports, one has fewer in common with the cause that it is most like */
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 static const struct { const char *cause, *words; } known[] = {
 #define WORDS(cause, words) {cause, words},
 #include "kb/words.def"
 };
-
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 struct word {
 	const char *s;
@@ -39,7 +40,20 @@ static bool is_of_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-static void add_word(struct text_words *w, struct pool *pool, const char *s, size_t len)
+static const char *const failing[] = {
+#define MARK_FAILING(words) words,
+#include "kb/text_marks.def"
+};
+
+static bool is_failing(const char *s)
+{
+	for (size_t i = 0; i < COUNT(failing); i++)
+		if (strcasestr(s, failing[i]))
+			return true;
+	return false;
+}
+
+static void add_word(struct text_words *w, struct pool *pool, const char *s, size_t len, bool fails)
 {
 	char low[WORD_MAX];
 	struct word key = {low, len};
@@ -48,17 +62,23 @@ static void add_word(struct text_words *w, struct pool *pool, const char *s, siz
 	for (size_t k = 0; k < len; k++)
 		low[k] = (char)tolower((unsigned char)s[k]);
 	i = map_put(&w->map, map_hash_bytes(0, low, len), same_word, w->list, &key, (uint32_t)w->n);
-	if (i != w->n)
+	if (i != w->n) {
+		w->failing[i] |= fails;
 		return;
+	}
 	if (w->n == w->room) {
 		w->room = w->room ? 2 * w->room : 256;
 		w->list = xrealloc(w->list, w->room, sizeof(*w->list));
+		w->failing = xrealloc(w->failing, w->room, sizeof(*w->failing));
 	}
+	w->failing[w->n] = fails;
 	w->list[w->n++] = pool_copy(pool, low, len);
 }
 
 void text_words_line(struct text_words *w, struct pool *pool, const char *s)
 {
+	bool fails = w->n < LIKENESS_WORDS_MAX && is_failing(s);
+
 	while (*s && w->n < LIKENESS_WORDS_MAX) {
 		const char *end = s;
 		size_t len;
@@ -70,7 +90,7 @@ void text_words_line(struct text_words *w, struct pool *pool, const char *s)
 		for (len = (size_t)(end - s); len && s[len - 1] == '_';)
 			len--;
 		if (len >= WORD_MIN && len <= WORD_MAX)
-			add_word(w, pool, s, len);
+			add_word(w, pool, s, len, fails);
 		s = end + (*end != '\0');
 	}
 }
@@ -79,16 +99,17 @@ void text_words_release(struct text_words *w)
 {
 	map_release(&w->map);
 	free(w->list);
+	free(w->failing);
 }
 
-static bool has_word(const struct text_words *w, const struct word *key)
+static uint32_t find_word(const struct text_words *w, const struct word *key)
 {
-	return map_find(&w->map, map_hash_bytes(0, key->s, key->len), same_word, w->list, key) != MAP_NONE;
+	return map_find(&w->map, map_hash_bytes(0, key->s, key->len), same_word, w->list, key);
 }
 
 bool text_words_has(const struct text_words *w, const char *word)
 {
-	return has_word(w, &(struct word){word, strlen(word)});
+	return find_word(w, &(struct word){word, strlen(word)}) != MAP_NONE;
 }
 
 /* Adds up the weights of the words in common. The heaviest come first in the table: they are the ones to show. */
@@ -101,11 +122,12 @@ static unsigned long compare(const struct text_words *w, const char *table, stru
 		struct word word = {table, strcspn(table, " ")};
 		char *next;
 		unsigned long weight = strtoul(table + word.len, &next, 10);
+		uint32_t at = find_word(w, &word);
 
 		table = next + (*next == ' ');
-		if (!has_word(w, &word))
+		if (at == MAP_NONE)
 			continue;
-		sum += weight;
+		sum += w->failing[at] ? FAILING * weight : weight;
 		if (*n_shown < WORDS_SHOWN)
 			shown[(*n_shown)++] = word;
 	}
@@ -138,7 +160,7 @@ size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t m
 		memmove(list + at + 1, list + at, (n - at - 1) * sizeof(*list));
 		list[at] = (struct likeness){known[i].cause, join_words(shown, n_shown, pool), sum};
 	}
-	while (n && list[n - 1].weight * 2 < list[0].weight)	/* 114 of 123 right second and third ones are half as alike as the first */
+	while (n && list[n - 1].weight * 3 < list[0].weight)
 		n--;
 	return n;
 }

@@ -16,6 +16,7 @@
 struct text_words {
 	struct map map;
 	const char **list;
+	bool *failing;		/* of each: a line that says what failed has it */
 	size_t n, room;
 };
 

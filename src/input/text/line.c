@@ -293,9 +293,14 @@ static const char *skip_quote(const char *s)
 /* Rich draws a box around tracebacks. */
 static void strip_box(struct text_line *l)
 {
-	static const char bar[] = "\xe2\x94\x82";
+	static const char bar[] = "\xe2\x94\x82", *const corner[] = {"\xe2\x94\x8c ", "\xe2\x94\x94 "};
 	size_t n = sizeof(bar) - 1;
 
+	for (size_t i = 0; i < 2; i++)	/* Julia's: "┌ Error: …", "│ …", "└ @ …" */
+		if (str_starts(l->text, corner[i])) {
+			l->len -= strlen(corner[i]);
+			memmove(l->text, l->text + strlen(corner[i]), l->len + 1);
+		}
 	if (l->len < 2 * n || memcmp(l->text, bar, n))
 		return;
 	if (!memcmp(l->text + l->len - n, bar, n))
@@ -345,9 +350,14 @@ static void note_alarm(struct text_line *l, const char *s)
 {
 	static const char *const words[] = {"FATA[", "level=error", "level=fatal", "nvcc fatal", " panicked at ",
 					    "Error response from", "\"level\":\"error\"", "Fatal error"};
-	static const char *const begins[] = {
-		"error: ", "Error: ", "ERROR: ", "fatal: ", "Fatal: ", "FATAL: ", "fatal error: ", "E: "};
+	static const char *const begins[] = {"error: ",	   "Error: ",	    "ERROR: ",	 "fatal: ",    "Fatal: ",
+					     "FATAL: ",	   "fatal error: ", "E: ",	 "Cannot ",    "cannot ",
+					     "Could not ", "could not ",    "Couldn't ", "Failed to ", "failed to ",
+					     "Unable to ", "unable to "};
 	static const char *const of_loggers[] = {"ERROR", "FATAL", "CRITICAL"};
+	static const char *const lesser[] = {"INFO", "WARN",  "WARNING", "DEBUG",   "TRACE", "info", "warn",
+					     "warning", "debug", "trace",	 "Warning", "W",     "I"};
+	bool low = false;
 	const char *first = s + strspn(s, " ");
 
 	l->alarm = false;
@@ -355,6 +365,9 @@ static void note_alarm(struct text_line *l, const char *s)
 		l->alarm |= str_starts(first, begins[i]);
 	for (size_t i = 0; !l->alarm && i < sizeof(words) / sizeof(words[0]); i++)
 		l->alarm = has_word(s, words[i]);
+	for (size_t i = 0; i < sizeof(lesser) / sizeof(lesser[0]); i++)
+		low |= has_word(s, lesser[i]);
+	l->alarm |= !low && (has_word(s, "failed") || has_word(s, "FAILED") || has_word(s, "err"));	/* "cudaFree failed, err=101" */
 	l->leveled = false;
 	for (size_t i = 0; !l->alarm && i < sizeof(of_loggers) / sizeof(of_loggers[0]); i++)
 		l->leveled |= has_word(s, of_loggers[i]);

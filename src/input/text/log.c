@@ -42,6 +42,8 @@
 #define STDOUT_BUFFER	8192	/* Python's: as much may follow an error that ended the program */
 #define WENT_ON		2	/* lines that show progress: one may be a remark */
 #define WENT_ON_LONG	20	/* and as many, however the log ends */
+#define LEVELED_LINES	12	/* in a longer text, a level that most lines have says nothing; a shorter one is what somebody chose */
+#define ALARM_LINES	4	/* between a call of CUDA's that failed and the exception that it led to, without the traceback */
 #define ENDING_LINES	8	/* a log that ends well does so here */
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -129,6 +131,7 @@ struct text_log {
 	uint64_t complaint_order;	/* its line's */
 	uint64_t order_said;		/* of the last line that says something */
 	struct text_hit alarm;		/* the first line about a GPU that its writer calls an error, and that no row knows */
+	uint64_t alarm_order;		/* its line's */
 	bool alarm_leveled;		/* by a level alone */
 	uint64_t alarms, said;		/* lines with such a level, and all that say something */
 	uint64_t alarm_progress;	/* lines that showed progress before it */
@@ -760,6 +763,15 @@ static const char *announced_message(const struct text_log *l, const char *s)
 	return copied_message(l, s);
 }
 
+/* "is_gds_supported: cudaDeviceGetAttribute failed, deviceId=1, err=101": no known words, but a code of CUDA's. */
+static bool is_failed_call(const struct text_log *l, const struct text_line *line)
+{
+	const char *s = line_words(line);
+
+	return line->alarm && !line->leveled && !l->fine_here && names_gpu(s) && text_code(s) && !quoted_code(s) &&
+	       !quoted_item(s);
+}
+
 /* Outside of a traceback: an exception's line, or an error phrase. */
 static void idle_line(struct text_log *l, struct talk *t, const struct text_line *line)
 {
@@ -779,7 +791,7 @@ static void idle_line(struct text_log *l, struct talk *t, const struct text_line
 		start_message(l, t, line, inner, 0);
 		if (t->event)
 			t->event->marked |= *inner != '\0';
-	} else if (l->error_here) {
+	} else if (l->error_here || is_failed_call(l, line)) {
 		start_message(l, t, line, s, 0);
 	}
 }
@@ -1058,10 +1070,11 @@ static void note_alarm(struct text_log *l, const struct talk *t, const struct te
 	l->alarms += line->leveled;
 	if (l->alarm.text && l->progress - l->alarm_progress < WENT_ON && (!l->alarm_leveled || line->leveled))
 		return;
-	if (!line->alarm || in_traceback(t) || l->fine_here || quoted_code(line_words(line)) ||
+	if (!line->alarm || in_traceback(t) || line_has_any(line->text, fine) || quoted_code(line_words(line)) ||
 	    quoted_item(line_words(line)) || !names_gpu(line->text))
 		return;
 	l->alarm_progress = l->progress;
+	l->alarm_order = line->order;
 	l->alarm_leveled = line->leveled;
 	l->alarm = (struct text_hit){1, line->number, pool_strdup(&l->pool, line->text), l->file};
 }
@@ -1356,12 +1369,13 @@ static bool is_about_library(const struct text_log *l, const struct text_event *
 {
 	static const char *const says[] = {"DLL load failed",	 ".so: ", ".so.",   "undefined symbol",
 					   "invalid ELF header", "GLIBC", "._ext'", "._C'",
-					   "shared object file"};
+					   "shared object file", "(or one of its dependencies)"};
 	static const char *const theirs[] = {"torch", "pytorch",  "cuda", "cudnn",     "nvidia",
 					     "gpu",   "tensorrt", "jax",  "tensorflow"};
 	bool library = false, of_gpu = false;
 
-	if (strcmp(e->type, "ImportError") && strcmp(e->type, "OSError") && strcmp(e->type, "ModuleNotFoundError"))
+	if (strcmp(e->type, "ImportError") && strcmp(e->type, "OSError") && strcmp(e->type, "ModuleNotFoundError") &&
+	    strcmp(e->type, "FileNotFoundError"))
 		return false;
 	for (size_t i = 0; i < COUNT(says); i++)
 		library |= strstr(e->message, says[i]) != NULL;
@@ -1428,14 +1442,15 @@ static bool ended_it(const struct text_event *e)
 	return e->raised && e->n_frames && !e->warning && !e->peer;
 }
 
-/* `last` ended the process, and `e` came before it and was survived. A warning that turns CUDA off is survived by what has nothing to do
- * with GPUs; after anything else the program has to show that it went on. */
+/* `last` ended the process, and `e` came before it and was survived. A warning that turns CUDA off, and a message that is only cited, are
+ * survived by what has nothing to do with GPUs; after anything else the program has to show that it went on. */
 static bool outlived(const struct text_event *e, const struct text_event *last)
 {
 	if (last->order <= e->order || last->run != e->run || strcmp(last->who, e->who) ||
 	    strcmp(last->file, e->file) || !ended_it(last))
 		return false;
-	return last->progress > e->progress || (e->warning && !last->gpu && !last->marked && !gpu_in_frames(last));
+	return last->progress > e->progress ||
+	       ((e->warning || e->cited) && !last->gpu && !last->marked && !gpu_in_frames(last));
 }
 
 bool log_handled(const struct text_log *l, const struct text_event *e)
@@ -1505,15 +1520,37 @@ static bool is_last_word(const struct text_log *l)
 	return l->complaint_order == l->order_said;
 }
 
+/* An exception says better what failed, but not one that follows at once on a call of CUDA's that failed: that is what raised it. */
+static bool has_better(const struct text_log *l, bool *after_alarm)
+{
+	bool found = false;
+
+	*after_alarm = false;
+	for (size_t i = 0; i < l->n_events; i++) {
+		const struct text_event *e = &l->event[i];
+
+		if (!e->type[0] || !e->raised)
+			continue;
+		if (l->alarm.text && !l->alarm_leveled && e->file == l->file && e->order > l->alarm_order &&
+		    e->order <= l->alarm_order + e->n_frames * 2 + ALARM_LINES)
+			*after_alarm = true;
+		else
+			found = true;
+	}
+	return found;
+}
+
 const struct text_hit *log_complaint(const struct text_log *l)
 {
-	for (size_t i = 0; i < l->n_events; i++)	/* it says better what failed */
-		if (l->event[i].type[0] && l->event[i].raised)
-			return NULL;
-	if (l->complaint.text &&
+	bool after_alarm;
+
+	if (has_better(l, &after_alarm))
+		return NULL;
+	if (!after_alarm && l->complaint.text &&
 	    (l->person || (l->told_first && l->progress < WENT_ON) || (is_last_word(l) && !l->n_events)))
 		return &l->complaint;
-	if (!l->alarm.text || l->progress - l->alarm_progress >= WENT_ON || (l->alarm_leveled && l->alarms * 2 > l->said))
+	if (!l->alarm.text || l->progress - l->alarm_progress >= WENT_ON ||
+	    (l->alarm_leveled && l->said > LEVELED_LINES && l->alarms * 2 > l->said))
 		return NULL;
 	return &l->alarm;
 }

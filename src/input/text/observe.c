@@ -55,15 +55,17 @@ static void observe_status(struct casefile *f, const char *s)
 
 	fact_set_text(f, FACT_text_status, "");
 	for (size_t i = 0; i < COUNT(families); i++) {
-		const char *at = strstr(s, families[i]);
-		size_t n = 0;
+		for (const char *at = s; (at = strstr(at, families[i])) != NULL; at++) {
+			size_t n = 0;
 
-		if (!at)
-			continue;
-		while (isalnum((unsigned char)at[n]) || at[n] == '_')
-			n++;
-		fact_set_text(f, FACT_text_status, pool_copy(f->pool, at, n));
-		return;
+			while (isalnum((unsigned char)at[n]) || at[n] == '_')
+				n++;
+			/* "Check failed: status == CUDNN_STATUS_SUCCESS (3 vs. 0)  CUDNN_STATUS_BAD_PARAM" */
+			if (n > 8 && !strncmp(at + n - 8, "_SUCCESS", 8))
+				continue;
+			fact_set_text(f, FACT_text_status, pool_copy(f->pool, at, n));
+			return;
+		}
 	}
 }
 

@@ -17,7 +17,10 @@ static uint32_t code_by_number(const char *s)
 {
 	static const char *const before[] = {"cuda runtime error (", "error=",	      "CUDA error (", "Error code ",
 					     "error code ",	     "CUDA error ",   "Error ",	      "code=",
-					     "CUDA failure ",	     "Cuda failure ", "CUDA error = "};
+					     "CUDA failure ",	     "Cuda failure ", "CUDA error = ",
+					     "driver error ",	     "runtime error ", "CUDA error: ",
+					     "cuda error ",	     "Cuda error ",   "err=",	      "error code: ",
+					     "returned error ",	     "err: ",	      "failure: "};
 
 	for (size_t i = 0; i < COUNT(before); i++) {
 		const char *at = strstr(s, before[i]);
@@ -70,6 +73,6 @@ uint32_t text_code(const char *message)
 		return CODE_UNKNOWN;
 	number = code_by_words(message);
 	if (!number)
-		number = strcasestr(message, "cuda") ? code_by_number(message) : 0;
+		number = strcasestr(message, "cuda") || strstr(message, "cuInit") ? code_by_number(message) : 0;
 	return number && cuda_error_text(number)[0] ? number : 0;
 }

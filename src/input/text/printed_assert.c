@@ -82,7 +82,8 @@ static bool same_assert(const struct text_assert *a, const char *s, const char *
  * People may keep only the last part of a kernel's line. */
 static bool is_kernels(const char *s, const char *condition, size_t len)
 {
-	return strstr(s, "thread: [") || strstr(s, ".cu") || (str_starts(s, "Assertion `") && condition[len] == '`');
+	return strstr(s, "thread: [") || strstr(s, ".cu") ||
+	       ((str_starts(s, "Assertion `") || str_starts(s, "Assertion '")) && condition[len] == condition[-1]);
 }
 
 bool printed_asserts_line(struct printed_asserts *all, struct pool *pool, const struct text_line *line)

@@ -255,7 +255,7 @@ bool quoted_citation(const char *line, const char *s)
 	    !isalpha((unsigned char)end[2]))
 		return false;
 	for (const char *at = line; at < s - 1; at++)
-		words += isalpha((unsigned char)*at) && (at[1] == ' ' || at[1] == ',');
+		words += isalpha((unsigned char)*at) && strchr(" ,:", at[1]);
 	return words >= 3;
 }
 
