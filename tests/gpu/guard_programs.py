@@ -307,9 +307,9 @@ def graph_inside_past():
 @planted(OVERRUN, needs=("triton",))
 def compile_past():
     """The result of compiled code, which has an exact size."""
-    double = torch.compile(lambda x: x * 2 + 1)
+    double = torch.compile(lambda x: x * 2 + 1)  # made compile_past
     x = torch.zeros(1000, device="cuda")
-    y = double(x)  # made compile_past
+    y = double(x)
     write(y.data_ptr(), 1000)  # bad compile_past
     return y
 
