@@ -247,14 +247,19 @@ static bool has_chunk(const struct cw_header *h, uint32_t kind)
 	return false;
 }
 
-/* Memory was used, but the recording does not say by what. */
-static bool memory_is_missing(const struct cw_header *h)
+static bool memory_was_used(const struct cw_header *h)
 {
 	bool used = false;
 
 	for (int d = 0; d < CW_MAX_DEVICES; d++)
 		used = used || h->memory[d].peak_allocated || h->memory[d].driver_peak;
-	return used && !has_chunk(h, CW_CHUNK_ALLOCATIONS) && !has_chunk(h, CW_CHUNK_BLOCKS);
+	return used;
+}
+
+/* Memory was used, but the recording does not say by what. */
+static bool memory_is_missing(const struct cw_header *h)
+{
+	return memory_was_used(h) && !has_chunk(h, CW_CHUNK_ALLOCATIONS) && !has_chunk(h, CW_CHUNK_BLOCKS);
 }
 
 static json_t *recording_gaps(const struct cw_header *h)
@@ -271,7 +276,7 @@ static json_t *recording_gaps(const struct cw_header *h)
 		json_append_text(list, "the recorder switched itself off: %s", reason_text(h->off_because));
 	if (h->frames_off_because)
 		json_append_text(list, "no Python lines were recorded: %s", reason_text(h->frames_off_because));
-	if (!h->n_blocks && h->torch_path[0])
+	if (!h->n_blocks && h->torch_path[0] && memory_was_used(h))
 		json_append_text(list,
 				 "PyTorch's allocator reported no blocks: memory is shown as the driver allocated it");
 	if (h->inexact_since_ns)

@@ -71,6 +71,13 @@ cudrv.launch(store, (64,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
 cudrv.synchronize()
 """
 
+# PyTorch on a machine without a GPU
+NO_GPU = """
+import ctypes, os
+ctypes.CDLL(os.environ["FAKE_TORCH"])
+raise RuntimeError("Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver")
+"""
+
 # a GPU that is newer than the code in the wheel, and a name that must stay a name
 BUNDLE = {"cuwhy_bundle": 1, "made_by": "cuwhy " + EVIL,
           "host": {"kernel": {"nvidia": True, "version": "535.54.03"}, "container": {"kind": "none"}, "wsl": {"version": 0},
@@ -204,6 +211,8 @@ class Pages:
         self.write("cut", self.spoil("cut", fault, lambda part: os.truncate(part, os.path.getsize(part) // 2)))
         self.write("nomemory", self.spoil("nomemory", fault, hide_memory))
         self.write("stacks", self.record("stacks", STACKS))
+        self.write("nogpu", self.record("nogpu", NO_GPU, gpu=None))
+        self.write("nothing", self.record("nothing", "raise SystemExit(3)\n", torch=False, gpu=None))
         self.write("machine", self.with_checks("machine", fault))
         self.bundle("bundle")
         self.write("newer", self.spoil("newer", fault, raise_version), status=2)

@@ -40,11 +40,13 @@ DRAWN = {
     "newer": "processes",
     "nomemory": "fault launches errors processes environment",
     "stacks": "fault ledger lines errors processes environment",
+    "nogpu": "errors processes environment",
+    "nothing": "",
     "machine": "fault ledger map lines launches errors processes environment",
     "bundle": "environment",
 }
-# a bundle describes a machine: there is no run to show
-ONLY = {"bundle": ("environment",)}
+# a bundle describes a machine: there is no run to show; without a GPU there are no kernels and no memory; without CUDA there is nothing
+ONLY = {"bundle": ("environment",), "nogpu": ("errors", "processes", "environment"), "nothing": ()}
 BYTES_MAX = 5 << 20
 LOAD_MAX_MS = 1000
 
@@ -117,6 +119,48 @@ const s = document.getElementById(arguments[0]);
 return s && { title: s.querySelector("h2").textContent, text: s.textContent, empty: s.classList.contains("empty"), failed: s.textContent.includes("could not be drawn") };
 """
 
+# Words of the drawing of the address that lie on each other, or outside of it; and whether the access is there.
+OVERPRINTED = r"""
+const wrong = [];
+for (const map of document.querySelectorAll("#fault .address")) {
+  const frame = map.getBoundingClientRect();
+  const words = [...map.querySelectorAll("li > :last-child")].map((e) => [e.textContent, e.getBoundingClientRect()]);
+  if (!words.some(([text]) => text.includes("the access"))) wrong.push("no access");
+  words.forEach(([text, r], i) => {
+    if (r.right > Math.min(frame.right, innerWidth) + 1 || r.left < frame.left) wrong.push("out of sight: " + text);
+    if (i && r.top < words[i - 1][1].bottom - 1) wrong.push("on top of another: " + text);
+  });
+}
+if (!document.querySelector("#fault .address") && document.querySelector("#fault:not(.empty) dl")) wrong.push("no drawing");
+return wrong;
+"""
+
+# Places that hide something without a cue, and cues for nothing.
+SCROLLS = r"""
+return [...document.querySelectorAll(".scroll, .source")].filter((s) => s.checkVisibility()).filter((s) => {
+  const right = s.scrollWidth - s.clientWidth - s.scrollLeft > 2, below = s.scrollHeight - s.clientHeight - s.scrollTop > 2;
+  const words = s.matches(".scroll") && s.nextElementSibling && s.nextElementSibling.matches(".more") ? s.nextElementSibling.textContent : null;
+  return s.classList.contains("more-right") !== right || s.classList.contains("more-below") !== below || (words !== null && (words !== "") !== (right || below));
+}).map((s) => s.getAttribute("aria-label"));
+"""
+
+# Numbers and names in tables that go over more than one line, although nothing but them would fit into a line of their own.
+BROKEN = r"""
+const broken = [];
+for (const cell of document.querySelectorAll("main table:not(.u-legend) th, main table:not(.u-legend) td")) {
+  if (!cell.checkVisibility()) continue;
+  const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  for (let node = walk.nextNode(); node; node = walk.nextNode())
+    for (const found of node.data.matchAll(/[\w.:]+/g)) {
+      const range = document.createRange();
+      range.setStart(node, found.index);
+      range.setEnd(node, found.index + found[0].length);
+      if (found[0].length <= 40 && new Set([...range.getClientRects()].map((r) => Math.round(r.top))).size > 1) broken.push(found[0]);
+    }
+}
+return broken;
+"""
+
 INK = r"""
 const c = document.querySelector("#timeline canvas");
 if (!c) return 0;
@@ -137,6 +181,8 @@ def check_page(browser, pages, name):
     check(name + ": small", os.path.getsize(path) < BYTES_MAX, os.path.getsize(path))
     browser.open(path)
     check(name + ": ready", browser.run("return document.documentElement.dataset.ready") == "yes")
+    there = browser.run("return [...document.querySelectorAll('section.panel')].map((p) => p.id)")
+    check(name + ": no other panels", name not in ONLY or sorted(there) == sorted(ONLY[name]), there)
     for panel in ONLY.get(name, PANELS):
         seen = browser.run(PANEL, panel)
         check("%s: panel %s" % (name, panel), seen and len(seen["text"]) > len(seen["title"]) + 10 and not seen["failed"], seen)
@@ -216,6 +262,8 @@ def check_answer(browser, pages):
         check(name + ": the title is a sentence", title and not title[0].islower(), title)
         order = browser.run("return [...document.querySelectorAll('section.panel')].map((p) => p.classList.contains('empty'))")
         check(name + ": empty panels come last", order == sorted(order), order)
+        seen = browser.run("return [...document.querySelectorAll('section.panel.empty')].filter((p) => p.checkVisibility()).map((p) => p.id)")
+        check(name + ": and out of sight", not seen, seen)
         links = browser.run("return [...document.querySelectorAll('nav a')].map((a) => a.getAttribute('href').slice(1))")
         drawn = browser.run("return ['verdict', ...[...document.querySelectorAll('section.panel:not(.empty)')].map((p) => p.id)]")
         check(name + ": the navigation leads to what is drawn", links == drawn, links, drawn)
@@ -231,14 +279,41 @@ def check_answer(browser, pages):
     check("growth: the line to blame comes first", "block_made" in text(browser, "#verdict li[aria-current]"), text(browser, "#verdict li[aria-current]"))
     check("growth: and then the one whose request failed", "The request that failed came from here" in text(browser, "#verdict details[open]"), text(browser, "#verdict details[open]"))
     browser.open(pages.path("fault"))
-    drawn = "return [...document.querySelectorAll('#fault .address text.strong')].map((t) => t.textContent).join()"
+    drawn = "return [...document.querySelectorAll('#fault .address .strong')].map((t) => t.textContent).join()"
     check("fault: the block that the kernel was given is marked", "4.0 TiB past its end" in browser.run(drawn), browser.run(drawn))
-    for width in (1200, 600):
-        browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        browser.open(pages.path("fault"))
-        check("fault: the access is in sight at %d" % width, browser.run("return [...document.querySelectorAll('#fault .address')].every((a) => a.scrollWidth <= a.clientWidth + 1)"))
+    for name in ("fault", "ranks", "hostile", "many"):
+        for width in (1200, 600, 400):
+            browser.size(width, 900)
+            browser.open(pages.path(name))
+            wrong = browser.run(OVERPRINTED)
+            check("%s: the address is drawn, and nothing on top of anything at %d" % (name, width), not wrong, wrong)
     browser.cdp("Emulation.clearDeviceMetricsOverride")
     quiet(browser, "answer")
+
+
+def check_room(browser, pages):
+    """What does not fit scrolls, and says so; names stay whole."""
+    for name in ("fault", "handled", "gaps", "many", "ranks", "snapshot", "bundle", "nogpu"):
+        for width in (1200, 400):
+            browser.size(width, 900)
+            browser.open(pages.path(name))
+            browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
+            wrong = until(browser, SCROLLS, lambda now: not now)
+            check("%s: what is out of sight has a cue at %d" % (name, width), not wrong, wrong)
+            broken = browser.run(BROKEN)
+            check("%s: no name is broken at %d" % (name, width), not broken, broken[:3])
+            check("%s: the page itself does not scroll sideways at %d" % (name, width), browser.run("return document.documentElement.scrollWidth <= innerWidth"))
+    browser.size(400, 900)
+    browser.open(pages.path("fault"))
+    cue = "return document.querySelector('#fault .scroll + .more').textContent"
+    check("room: a table says that there is more", "scroll sideways" in until(browser, cue, bool), browser.run(cue))
+    browser.run("const s = document.querySelector('#fault .scroll'); s.scrollLeft = s.scrollWidth")
+    check("room: and stops saying so at its end", "sideways" not in until(browser, cue, lambda now: "sideways" not in now), browser.run(cue))
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+    for name in ("nogpu", "nothing"):
+        browser.open(pages.path(name))
+        check(name + ": no notes that do not matter", browser.run("return document.querySelector('.notice') === null"), text(browser, ".notice"))
+    quiet(browser, "room")
 
 
 def check_keys(browser, pages):
@@ -464,7 +539,7 @@ def main():
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_answer, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
+            for part in (check_verdicts, check_answer, check_room, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
                 part(browser, pages)
     finally:
         if not given.keep:

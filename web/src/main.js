@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the page's data and shows it, panel by panel. A panel that fails says so and leaves the others alone.
-import { clear, el, missing } from "./dom.js";
-import { count, isNumber, list, object } from "./format.js";
+import { clear, el, missing, showMore } from "./dom.js";
+import { capital, count, isNumber, list, many, object } from "./format.js";
 import { verdictPanel } from "./verdict.js";
 import { faultPanel } from "./fault.js";
 import { ledgerPanel, linesPanel, timelinePanel } from "./memory.js";
@@ -23,8 +23,24 @@ const PANELS = [
   ["environment", "Environment", "Environment", environmentPanel],
 ];
 
-// A bundle describes a machine, not a run.
-const panelsOf = (data) => (data.input.kind === "bundle" ? PANELS.filter(([id]) => id === "environment") : PANELS);
+// A bundle describes a machine, not a run. What never used a GPU has no kernels and no GPU memory to tell about.
+const OF_A_GPU = ["fault", "timeline", "what-if", "ledger", "map", "lines", "launches"];
+
+function usedGpu(data, detail) {
+  if (data.input.kind !== "recording") return true;
+  return (
+    list(detail.devices).length > 0 ||
+    list(object(detail.launches).list).length > 0 ||
+    list(detail.environment).some(([name]) => /^device \d/.test(name)) ||
+    Boolean(object(data.verdict).fault || object(data.verdict).kernel || list(data.missing).length)
+  );
+}
+
+function panelsOf(data, process) {
+  if (data.input.kind === "bundle") return PANELS.filter(([id]) => id === "environment");
+  if (data.input.kind === "recording" && !list(data.processes).length) return [];
+  return usedGpu(data, object(process.detail)) ? PANELS : PANELS.filter(([id]) => !OF_A_GPU.includes(id));
+}
 
 const live = { charts: [], queue: [], later: (work) => live.queue.push(work) };
 const chosen = { process: 0, device: 0 };
@@ -146,6 +162,21 @@ function deviceOf(devices) {
   return failed < 0 ? 0 : failed;
 }
 
+// What has nothing to show is out of the way; its reasons can still be read.
+function emptyOnes(panels) {
+  if (!panels.length) return null;
+  const titles = panels.map((p) => p.querySelector("h2").textContent);
+  const names = titles.map((title, i) =>
+    i ? title.replace(/^(The|What|Memory|Last) /, (w) => w.toLowerCase()) : title,
+  );
+  return el(
+    "details",
+    { class: "nothing" },
+    el("summary", {}, `${capital(many(panels.length, "panel"))} without data: `, names.join(", ")),
+    panels,
+  );
+}
+
 const link = (id, words) => el("a", { href: "#" + id }, words);
 
 function drawPanels(data, main, focus) {
@@ -157,7 +188,7 @@ function drawPanels(data, main, focus) {
   live.queue.length = 0;
   const redraw = () => drawPanels(data, main, true);
   const tools = choosers(data, detailed, devices, redraw);
-  const panels = panelsOf(data)
+  const panels = panelsOf(data, process)
     .map((p) => panel(p, data, process, device))
     .filter(Boolean);
   const empty = (p) => p.classList.contains("empty");
@@ -170,9 +201,10 @@ function drawPanels(data, main, focus) {
       guard("verdict", () => verdictPanel(data, detailed[0] || object(list(data.processes)[0]))),
       tools,
       ...panels.filter((p) => !empty(p)),
-      ...panels.filter(empty),
+      emptyOnes(panels.filter(empty)),
     ].filter(Boolean),
   );
+  showMore(main);
   for (const work of live.queue.splice(0)) guard("chart", work);
   if (focus && tools) tools.querySelector("select").focus();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict: what happened, where, why, what to do, and the confidence.
-import { copyButton, el, missing, rich } from "./dom.js";
+import { copyButton, el, missing, rich, unbroken } from "./dom.js";
 import { bytes, count, list, many, object, sentence, stream, triple } from "./format.js";
 
 const SURE = {
@@ -97,7 +97,12 @@ const quoteList = (pairs) =>
         "ul",
         { class: "quotes" },
         pairs.map(([name, words]) =>
-          el("li", {}, name ? el("span", { class: "place" }, name) : null, words ? el("code", {}, words) : null),
+          el(
+            "li",
+            {},
+            name ? el("span", { class: "place" }, unbroken(name)) : null,
+            words ? el("code", {}, words) : null,
+          ),
         ),
       )
     : null;
@@ -120,9 +125,9 @@ function whereOf(data, verdict, sources, callers) {
   const where = sources.find((s) => s.role === "where");
   const at = object(verdict.where);
   const out = [];
-  if (where) out.push(el("p", { class: "place" }, el("b", {}, placeText(where))), sourceView(where));
+  if (where) out.push(el("p", { class: "place" }, el("b", {}, unbroken(placeText(where)))), sourceView(where));
   else if (at.file)
-    out.push(el("p", { class: "place" }, el("b", {}, placeText(at))), at.source ? sourceView(at) : null);
+    out.push(el("p", { class: "place" }, el("b", {}, unbroken(placeText(at)))), at.source ? sourceView(at) : null);
   else
     out.push(
       missing(
@@ -149,7 +154,7 @@ function whereOf(data, verdict, sources, callers) {
       el(
         "details",
         { open: isOpen(source) || null },
-        el("summary", {}, words, " ", el("span", { class: "place" }, placeText(source))),
+        el("summary", {}, words, " ", el("span", { class: "place" }, unbroken(placeText(source)))),
         sourceView(source, 2),
       ),
     );
@@ -164,7 +169,7 @@ function whereOf(data, verdict, sources, callers) {
         el(
           "ol",
           { class: "plain mono" },
-          stack.map((frame) => el("li", {}, placeText(frame))),
+          stack.map((frame) => el("li", {}, unbroken(placeText(frame)))),
         ),
       ),
     );
@@ -290,7 +295,13 @@ function noneOf(data, verdict) {
           notes
             .slice(0, 16)
             .map((note) =>
-              el("li", {}, note.title, " \u2002", el("span", { class: "place soft" }, placeText(object(note.where)))),
+              el(
+                "li",
+                {},
+                note.title,
+                " \u2002",
+                el("span", { class: "place soft" }, unbroken(placeText(object(note.where)))),
+              ),
             ),
         )
       : null,
