@@ -37,6 +37,7 @@
 #include "judge/verdict.h"
 #include "rules/template.h"
 #include "write/blamed.h"
+#include "write/page_causes.h"
 #include "write/page_source.h"
 #include "write/page_words.h"
 #include "write/report_json.h"
@@ -1177,6 +1178,7 @@ static int escape_json(const char *bytes, size_t n, void *out)
 
 json_t *page_data(struct page *p)
 {
+	JSON_ADD(p->data, J_VALUE("causes", page_causes(p->data)));
 	bound_page(p);
 	private_hide_in(p->data, true);
 	return p->data;

@@ -46,7 +46,7 @@ DRAWN = {
     "bundle": "environment",
 }
 # a bundle describes a machine: there is no run to show; without a GPU there are no kernels and no memory; without CUDA there is nothing
-ONLY = {"bundle": ("environment",), "nogpu": ("errors", "processes", "environment"), "nothing": ()}
+ONLY = {"bundle": ("environment", "causes"), "nogpu": ("errors", "processes", "environment", "causes"), "nothing": ()}
 BYTES_MAX = 5 << 20
 LOAD_MAX_MS = 1000
 
@@ -289,6 +289,23 @@ def check_answer(browser, pages):
             check("%s: the address is drawn, and nothing on top of anything at %d" % (name, width), not wrong, wrong)
     browser.cdp("Emulation.clearDeviceMetricsOverride")
     quiet(browser, "answer")
+
+
+def check_causes(browser, pages):
+    """The name of a cause leads to what it means, which the page contains."""
+    for name in ("fault", "oom", "bundle", "dump", "snapshot", "newer", "nogpu"):
+        browser.open(pages.path(name))
+        cause = browser.run("return JSON.parse(document.getElementById('cuwhy-data').textContent).verdict.cause")
+        browser.click("#verdict .meta a")
+        check(name + ": the cause is a link", browser.run("return location.hash") == "#cause-" + cause, browser.run("return location.hash"))
+        said = text(browser, "#cause-" + cause)
+        check(name + ": to an open explanation", browser.run("return document.getElementById(arguments[0]).open", "cause-" + cause) and "How it is recognized" in said and "What to try" in said, said[:200])
+        check(name + ": each is explained once", browser.run("return JSON.parse(document.getElementById('cuwhy-data').textContent).causes.length") == browser.run("return document.querySelectorAll('details.cause').length"))
+        dead = browser.run("return [...document.querySelectorAll('main a')].map((a) => a.getAttribute('href')).filter((h) => h[0] !== '#' || !document.getElementById(h.slice(1)))")
+        check(name + ": no link leads to nowhere", not dead, dead)
+    browser.open(pages.path("bundle"))
+    check("bundle: the doctor's checks have links, too", browser.run("return document.querySelector('#environment table a').getAttribute('href')") == "#cause-driver-too-old")
+    quiet(browser, "causes")
 
 
 def check_room(browser, pages):
@@ -539,7 +556,7 @@ def main():
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_answer, check_room, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
+            for part in (check_verdicts, check_answer, check_causes, check_room, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
                 part(browser, pages)
     finally:
         if not given.keep:

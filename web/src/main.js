@@ -2,6 +2,7 @@
 // Reads the page's data and shows it, panel by panel. A panel that fails says so and leaves the others alone.
 import { clear, el, missing, showMore } from "./dom.js";
 import { capital, count, isNumber, list, many, object } from "./format.js";
+import { causesPanel } from "./causes.js";
 import { verdictPanel } from "./verdict.js";
 import { faultPanel } from "./fault.js";
 import { ledgerPanel, linesPanel, timelinePanel } from "./memory.js";
@@ -21,6 +22,7 @@ const PANELS = [
   ["errors", "Errors", "Errors", errorsPanel],
   ["processes", "Processes", "Processes", processesPanel],
   ["environment", "Environment", "Environment", environmentPanel],
+  ["causes", "What the causes mean", "Causes", causesPanel],
 ];
 
 // A bundle describes a machine, not a run. What never used a GPU has no kernels and no GPU memory to tell about.
@@ -37,7 +39,7 @@ function usedGpu(data, detail) {
 }
 
 function panelsOf(data, process) {
-  if (data.input.kind === "bundle") return PANELS.filter(([id]) => id === "environment");
+  if (data.input.kind === "bundle") return PANELS.filter(([id]) => ["environment", "causes"].includes(id));
   if (data.input.kind === "recording" && !list(data.processes).length) return [];
   return usedGpu(data, object(process.detail)) ? PANELS : PANELS.filter(([id]) => !OF_A_GPU.includes(id));
 }
@@ -55,7 +57,7 @@ function guard(name, make) {
 }
 
 function panel([id, title, , make], data, process, device) {
-  const always = ["fault", "processes", "what-if"].includes(id);
+  const always = ["fault", "processes", "what-if", "causes"].includes(id);
   const unread = !process.detail && data.input.kind === "recording" && !always;
   const body = unread
     ? missing("No process in this recording could be read: the notes at the top say why.")

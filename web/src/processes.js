@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes and ranks of the run, which one failed first, and the environment.
 import { copyButton, el, missing, rich, scroller, table, unbroken } from "./dom.js";
+import { causeLink } from "./causes.js";
 import { placeText } from "./verdict.js";
 import { isNumber, list, object, seconds } from "./format.js";
 
@@ -9,11 +10,11 @@ function endOf(row) {
   return isNumber(row.exit) ? `exit ${row.exit}` : "not known";
 }
 
-function whatOf(row, others) {
+function whatOf(data, row, others) {
   const other = others.get(row.pid);
   if (row.unread) return "could not be read: " + row.unread;
   if (other && other.victim) return [`victim of process ${other.victim_of}: `, other.victim_because || ""];
-  if (row.cause && row.cause !== "none") return [row.title, " ", el("code", { class: "whole" }, row.cause)];
+  if (row.cause && row.cause !== "none") return [row.title, " ", causeLink(data, row.cause)];
   return row.cuda ? (row.notes ? `no failure; handled ${row.notes}` : "no CUDA failure") : "did not use CUDA";
 }
 
@@ -43,7 +44,7 @@ export function processesPanel(data) {
           p.pid + (p.ppid ? ` (child of ${p.ppid})` : ""),
           isNumber(p.rank) ? p.rank : "",
           after(p),
-          whatOf(p, others),
+          whatOf(data, p, others),
           endOf(p),
           el("code", {}, unbroken(p.command)),
         ]),
@@ -110,7 +111,7 @@ function checksOf(data) {
           ),
           [
             c.text,
-            c.cause ? [" ", el("code", { class: "whole" }, c.cause)] : null,
+            c.cause ? [" ", causeLink(data, c.cause)] : null,
             c.command
               ? el(
                   "div",

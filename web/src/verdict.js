@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict: what happened, where, why, what to do, and the confidence.
 import { copyButton, el, missing, rich, unbroken } from "./dom.js";
+import { causeLink } from "./causes.js";
 import { bytes, count, list, many, object, sentence, stream, triple } from "./format.js";
 
 const SURE = {
@@ -214,7 +215,7 @@ function fixOf(verdict) {
   );
 }
 
-function sureOf(verdict) {
+function sureOf(data, verdict) {
   const candidates = list(verdict.candidates);
   const evidence = list(verdict.evidence);
   return [
@@ -230,7 +231,7 @@ function sureOf(verdict) {
           "p",
           {},
           "candidates: ",
-          candidates.map((c, i) => [i ? ", " : "", el("code", {}, c.cause), ` (${c.certainty})`]),
+          candidates.map((c, i) => [i ? ", " : "", causeLink(data, c.cause), ` (${c.certainty})`]),
         )
       : null,
     evidence.length
@@ -258,7 +259,7 @@ function metaOf(data, verdict, process) {
     "div",
     { class: "meta" },
     verdict.cause !== "none" ? el("span", { class: "tag " + verdict.certainty }, verdict.certainty) : null,
-    verdict.cause !== "none" ? el("code", {}, verdict.cause) : null,
+    verdict.cause !== "none" ? causeLink(data, verdict.cause) : null,
     error.code ? el("span", {}, `CUDA error ${error.code}`, error.name ? ` (${error.name})` : "") : null,
     error.api ? el("span", {}, "from ", el("code", {}, error.api)) : null,
     end.pid
@@ -347,7 +348,7 @@ export function verdictPanel(data, process) {
         el("h2", {}, "FIX"),
         el("div", {}, fixOf(verdict)),
         el("h2", {}, "CONFIDENCE"),
-        el("div", {}, sureOf(verdict)),
+        el("div", {}, sureOf(data, verdict)),
       );
   return el(
     "section",
