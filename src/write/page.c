@@ -38,6 +38,7 @@
 #include "rules/template.h"
 #include "write/blamed.h"
 #include "write/page_causes.h"
+#include "write/page_flame.h"
 #include "write/page_source.h"
 #include "write/page_words.h"
 #include "write/report_json.h"
@@ -721,7 +722,8 @@ static json_t *device_json(struct trace *t, int device, const struct process_end
 	ledger = device_ledger(&l, t);		/* last, because it trims the ledger */
 	pool_release(&pool);
 	return JSON_OF(J_INT("device", device), J_TEXT("name", h->device[device].name), J_VALUE("timeline", timeline),
-		       J_VALUE("map", map), J_VALUE("ledger", ledger), J_VALUE("words", words_of_parts()));
+		       J_VALUE("map", map), J_VALUE("ledger", ledger), J_VALUE("words", words_of_parts()),
+		       J_VALUE("flame", flame_of_recording(t, device, f)));
 }
 
 static json_t *devices_json(struct trace *t, const struct process_end *end, struct page_words *lines)
@@ -1060,6 +1062,7 @@ static void cut_parts(struct page *p, size_t size)
 	static const struct {
 		const char *part, *words;
 	} parts[] = {
+		{"flame", "flame graphs"},
 		{"what_if", "what-ifs"},	  {"map", "segment maps"}, {"launches", "last launches"},
 		{"timeline", "memory over time"}, {"ledger", "ledgers"},   {"lanes", "threads that faulted"},
 		{"sources", "lines of code"},

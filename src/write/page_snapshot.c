@@ -12,6 +12,7 @@
 #include "input/snapshot/snap_analyze.h"
 #include "judge/verdict.h"
 #include "write/page.h"
+#include "write/page_flame.h"
 #include "write/page_source.h"
 #include "write/page_words.h"
 
@@ -282,7 +283,7 @@ static json_t *snap_device_json(const struct snap_page *v)
 
 	return JSON_OF(J_INT("device", v->d->device), J_NULL("name"),
 		       J_VALUE("timeline", snap_timeline_json(&v->d->replay)), J_VALUE("ledger", snap_ledger_json(v)),
-		       J_VALUE("map", map),
+		       J_VALUE("map", map), J_VALUE("flame", flame_of_snapshot(v->s, v->d)),
 		       J_VALUE("words", JSON_OF(J_VALUE("parts", parts), J_VALUE("kinds", json_object()))),
 		       J_VALUE("failures", failures));
 }

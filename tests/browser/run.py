@@ -291,6 +291,49 @@ def check_answer(browser, pages):
     quiet(browser, "answer")
 
 
+def check_flame(browser, pages):
+    """Memory by call stack: it adds up, the two moments and their difference, keys, and a table."""
+    data = "const flame = JSON.parse(document.getElementById('cuwhy-data').textContent).processes[0].detail.devices[0].flame; const ledger = JSON.parse(document.getElementById('cuwhy-data').textContent).processes[0].detail.devices[0].ledger; "
+    for name in ("train", "growth", "oom", "snapshot", "events"):
+        browser.open(pages.path(name))
+        check(name + ": stacks add up to what PyTorch had allocated", browser.run(data + "return flame[ledger.at === 'peak' ? 'peak' : 'now'][0] === ledger.allocated"),
+              browser.run(data + "return [flame.now[0], flame.peak[0], ledger.allocated, ledger.at]"))
+        check(name + ": no callee holds more than its caller", browser.run(data + """
+            const sums = { now: flame.now.map(() => 0), peak: flame.peak.map(() => 0) };
+            for (let i = 1; i < flame.parent.length; i++) for (const key of ["now", "peak"]) sums[key][flame.parent[i]] += flame[key][i];
+            return flame.parent.every((p, i) => (i === 0 || p < i) && sums.now[i] <= flame.now[i] && sums.peak[i] <= flame.peak[i]);"""))
+        check(name + ": frames are drawn inside the graph", browser.run("""
+            const box = document.querySelector(".flame"), frame = box.getBoundingClientRect();
+            return box.children.length > 1 && [...box.children].every((c) => { const r = c.getBoundingClientRect(); return r.left >= frame.left - 1 && r.right <= frame.right + 1 && r.bottom <= frame.bottom + 1; });"""))
+    browser.open(pages.path("train"))
+    chosen = "const on = document.querySelector('.flame .on'); return on && on.textContent"
+    drawn = "return [...document.querySelectorAll('.flame > div')].map((d) => d.textContent + d.style.left + d.style.width).join()"
+    whole = browser.run(drawn)
+    browser.run("document.querySelector('.flame').focus()")
+    check("flame: the root is chosen first", browser.run(chosen) == "all tensors", browser.run(chosen))
+    browser.type("down")
+    first = browser.run(chosen)
+    check("flame: down goes to the first callee, and it is told", first != "all tensors" and first.split()[-1] in text(browser, "#flame .said") and "iB" in text(browser, "#flame .said"), first)
+    for _ in range(8):
+        browser.type("down")
+        browser.type("right")
+    deep = browser.run(chosen)
+    check("flame: right goes to a neighbor", deep != first, deep)
+    browser.type("enter")
+    check("flame: Enter zooms", browser.run(drawn) != whole and browser.run("return document.querySelector('.flame .on').style.width") == "100%")
+    for _ in range(20):
+        browser.type("escape")
+    check("flame: Escape goes back", browser.run(drawn) == whole)
+    modes = browser.run("return [...document.querySelectorAll('#flame .tools button[aria-pressed]')].map((b) => b.textContent)")
+    check("flame: two moments and the difference", modes == ["At the end", "When tensors held the most", "Difference"] or modes == ["When memory ran out", "When tensors held the most", "Difference"], modes)
+    browser.run("document.querySelectorAll('#flame .tools button[aria-pressed]')[2].click()")
+    check("flame: the difference is another graph", browser.run(drawn) != whole and browser.run("return document.querySelectorAll('#flame .tools button[aria-pressed=true]').length") == 1)
+    check("flame: a table tells the same", ".py:" in text(browser, "#flame details table") and "difference" in text(browser, "#flame details table"))
+    browser.open(pages.path("nomemory"))
+    check("flame: without memory there is none", browser.run("return document.getElementById('flame') === null"))
+    quiet(browser, "flame")
+
+
 def check_causes(browser, pages):
     """The name of a cause leads to what it means, which the page contains."""
     for name in ("fault", "oom", "bundle", "dump", "snapshot", "newer", "nogpu"):
@@ -556,7 +599,7 @@ def main():
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_answer, check_causes, check_room, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
+            for part in (check_verdicts, check_answer, check_causes, check_flame, check_room, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
                 part(browser, pages)
     finally:
         if not given.keep:

@@ -6,6 +6,7 @@ import { causesPanel } from "./causes.js";
 import { verdictPanel } from "./verdict.js";
 import { faultPanel } from "./fault.js";
 import { ledgerPanel, linesPanel, timelinePanel } from "./memory.js";
+import { flamePanel } from "./flame.js";
 import { mapPanel } from "./map.js";
 import { whatIfPanel } from "./whatif.js";
 import { errorsPanel, launchesPanel } from "./launches.js";
@@ -18,6 +19,7 @@ const PANELS = [
   ["ledger", "What held the memory", "Ledger", ledgerPanel],
   ["map", "PyTorch's segments", "Segments", mapPanel],
   ["lines", "Memory by line", "Lines", linesPanel],
+  ["flame", "Memory by call stack", "Stacks", flamePanel],
   ["launches", "Last launches", "Launches", launchesPanel],
   ["errors", "Errors", "Errors", errorsPanel],
   ["processes", "Processes", "Processes", processesPanel],
@@ -26,7 +28,7 @@ const PANELS = [
 ];
 
 // A bundle describes a machine, not a run. What never used a GPU has no kernels and no GPU memory to tell about.
-const OF_A_GPU = ["fault", "timeline", "what-if", "ledger", "map", "lines", "launches"];
+const OF_A_GPU = ["fault", "timeline", "what-if", "ledger", "map", "lines", "flame", "launches"];
 
 function usedGpu(data, detail) {
   if (data.input.kind !== "recording") return true;
@@ -57,7 +59,7 @@ function guard(name, make) {
 }
 
 function panel([id, title, , make], data, process, device) {
-  const always = ["fault", "processes", "what-if", "causes"].includes(id);
+  const always = ["fault", "processes", "what-if", "flame", "causes"].includes(id);
   const unread = !process.detail && data.input.kind === "recording" && !always;
   const body = unread
     ? missing("No process in this recording could be read: the notes at the top say why.")
