@@ -277,6 +277,8 @@ static void add_process(struct judged *j, struct recorded_process *p)
 	}
 	j->list[j->n] = opened_judge(&o, p);
 	page_add_process(j->page, o.trace, &p->end, j->list[j->n], NULL, false);
+	if (o.trace)
+		page_add_blocks(j->page, j->list[j->n], o.trace, p->part);
 	add_what_ifs(j, &o, p->part, j->list[j->n]);
 	if (o.trace)
 		tell_damage(j->page, o.trace);
@@ -297,6 +299,8 @@ static void add_first(struct judged *j, struct recording *r, const struct verdic
 		v = opened_judge(&o, p);
 		if (verdict_pid(v) == verdict_pid(first) && !strcmp(verdict_cause(v), verdict_cause(first))) {
 			page_add_process(j->page, o.trace, &p->end, v, NULL, true);
+			if (o.trace)
+				page_add_blocks(j->page, v, o.trace, p->part);
 			add_what_ifs(j, &o, p->part, v);
 		}
 		verdict_free(v);

@@ -119,11 +119,12 @@ class Pages:
         """The same page as a build without uPlot has it; returns its path."""
         template = os.path.join(self.folder, "without-charts.template")
         subprocess.run([sys.executable, os.path.join(HERE, "..", "..", "tools", "page.py"), self.folder, template, "--charts", "no"], check=True)
-        start, end = '<script type="application/json" id="cuwhy-data">', "</script>"
         with open(self.path(name), encoding="utf-8") as stream:
-            data = stream.read().split(start, 1)[1].split(end, 1)[0]
+            whole = stream.read()
         with open(template, encoding="utf-8") as stream:
-            page = stream.read().replace("@@cuwhy-data@@", data)
+            page = stream.read()
+        for part in ("data", "islands"):
+            page = page.replace("@@cuwhy-%s@@" % part, whole.split(' id="cuwhy-%s">' % part, 1)[1].split("</script>", 1)[0])
         with open(self.path(name + "-without-charts"), "w", encoding="utf-8") as stream:
             stream.write(page)
         return self.path(name + "-without-charts")

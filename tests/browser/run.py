@@ -82,7 +82,7 @@ for (const t of all("table:not(.u-legend)")) {
   if (!t.querySelector("thead th")) wrong.push("a table without heads");
   for (const h of t.querySelectorAll("thead th")) if (h.scope !== "col") wrong.push("a head without a scope: " + h.textContent);
 }
-for (const c of all("canvas")) if (!c.closest("[role=img]")) wrong.push("a canvas without words");
+for (const c of all("canvas")) if (!c.closest("[role=img], [role=group]")) wrong.push("a canvas without words");
 for (const a of all("nav a")) if (!document.querySelector(a.getAttribute("href"))) wrong.push("a link to nowhere: " + a.textContent);
 const ids = all("[id]").map((e) => e.id);
 if (new Set(ids).size !== ids.length) wrong.push("an id twice");
@@ -191,7 +191,7 @@ def check_page(browser, pages, name):
     if "timeline" in DRAWN[name].split():
         check(name + ": the chart has ink", browser.run(INK) > 2000)
     safe = browser.run(SAFE)
-    check(name + ": nothing of the recording ran", safe == {"ran": None, "scripts": 2, "strange": 0, "loaded": [], "policy": True}, safe)
+    check(name + ": nothing of the recording ran", safe == {"ran": None, "scripts": 3, "strange": 0, "loaded": [], "policy": True}, safe)
     wrong = browser.run(ACCESSIBLE)
     check(name + ": usable without eyes or mouse", not wrong, wrong[:5])
     quiet(browser, name)
@@ -332,6 +332,73 @@ def check_flame(browser, pages):
     browser.open(pages.path("nomemory"))
     check("flame: without memory there is none", browser.run("return document.getElementById('flame') === null"))
     quiet(browser, "flame")
+
+
+# What was live at the failure, else at the end, by the lives of blocks; read here once more, without the page's own code.
+LIVES = r"""
+const device = JSON.parse(document.getElementById("cuwhy-data").textContent).processes[0].detail.devices[0];
+const blocks = device.blocks;
+const packed = Uint8Array.from(atob(document.getElementById("cuwhy-islands").textContent.split("\n")[blocks.island]), (c) => c.charCodeAt(0));
+return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer().then((buffer) => {
+  const bytes = new Uint8Array(buffer);
+  let at = 0;
+  const next = () => { let n = 0, k = 1, b; do { b = bytes[at++]; n += (b & 127) * k; k *= 128; } while (b > 127); return n; };
+  const column = () => Array.from({ length: blocks.n }, next);
+  const [born, length, place, size, line] = [column(), column(), column(), column(), column()];
+  let event = 0, y = 0, live = 0, high = 0, overlap = 0;
+  const moment = blocks.failed === undefined ? blocks.events : blocks.failed;
+  const taken = [];
+  born.forEach((b, i) => {
+    event += b;
+    y += place[i] % 2 ? -(place[i] + 1) / 2 : place[i] / 2;
+    high = Math.max(high, y + size[i]);
+    if (event <= moment && (!length[i] || event + length[i] > moment)) {
+      live += 512 * size[i];
+      taken.push([y, y + size[i]]);
+    }
+  });
+  taken.sort((a, b) => a[0] - b[0]).forEach((t, i) => { overlap += i && t[0] < taken[i - 1][1]; });
+  return { live, now: device.flame.now[0], read: at === bytes.length, fits: high * 512 <= blocks.height, overlap, lines: line.every((l) => l <= blocks.lines.length) };
+});
+"""
+
+
+def check_blocks(browser, pages):
+    """Every block over time: what is drawn adds up; keys and wheel zoom; a block says its size and line."""
+    for name in ("train", "growth", "snapshot", "events", "gaps"):
+        browser.open(pages.path(name))
+        ready = until(browser, "const b = document.querySelector('.blocks'); return b && b.dataset.ready", lambda now: now == "yes")
+        check(name + ": blocks are drawn", ready == "yes" and browser.run("return document.querySelector('.blocks canvas').painted") > 1)
+        seen = browser.run(LIVES)
+        check(name + ": what is live adds up to what PyTorch had", seen["live"] == seen["now"], seen)
+        check(name + ": no two live ones are in one place", seen["overlap"] == 0 and seen["fits"] and seen["read"] and seen["lines"], seen)
+    picture = "return document.querySelector('.blocks canvas').toDataURL()"
+    browser.open(pages.path("train"))
+    until(browser, "return document.querySelector('.blocks').dataset.ready", lambda now: now == "yes")
+    whole = browser.run(picture)
+    browser.run("document.querySelector('.blocks').focus()")
+    browser.type("+")
+    zoomed = until(browser, picture, lambda now: now != whole)
+    check("blocks: plus zooms", zoomed != whole)
+    browser.type("right")
+    check("blocks: arrows move", until(browser, picture, lambda now: now != zoomed) != zoomed)
+    browser.type("0")
+    check("blocks: 0 shows everything", until(browser, picture, lambda now: now == whole) == whole)
+    browser.type("enter")
+    said = text(browser, "#blocks .said")
+    check("blocks: Enter tells of the largest", "program.py:" in said and "iB" in said and "allocated at" in said, said)
+    browser.type("0")
+    wheel = "const c = document.querySelector('.blocks canvas'); const r = c.getBoundingClientRect(); const e = new WheelEvent('wheel', {deltaY: -240, clientX: r.left + 100, clientY: r.top + 50, bubbles: true, cancelable: true}); c.dispatchEvent(e); return e.defaultPrevented"
+    check("blocks: the wheel zooms", browser.run(wheel) and until(browser, picture, lambda now: now != whole) != whole)
+    browser.run("document.activeElement.blur()")
+    check("blocks: but only after a click: pages must scroll", not browser.run(wheel))
+    browser.run("const c = document.querySelector('.blocks canvas'); const r = c.getBoundingClientRect(); c.dispatchEvent(new PointerEvent('pointermove', {clientX: r.left + 300, clientY: r.bottom - 20, bubbles: true}))")
+    check("blocks: hovering names size and line", "iB from " in text(browser, "#blocks .said") and "program.py:" in text(browser, "#blocks .said"), text(browser, "#blocks .said"))
+    check("blocks: a table tells of the largest", ".py:" in text(browser, "#blocks details table"))
+    for name in ("nomemory", "dump"):
+        browser.open(pages.path(name))
+        check(name + ": without events there are no blocks", browser.run("return document.getElementById('blocks') === null"))
+    quiet(browser, "blocks")
 
 
 def check_causes(browser, pages):
@@ -503,7 +570,7 @@ def check_without_charts(browser, pages):
         said = text(browser, "#" + panel)
         check(name + " without charts: ready", browser.run("return document.documentElement.dataset.ready") == "yes")
         check(name + " without charts: says so", "built without uPlot" in said and "could not be drawn" not in said, said)
-        check(name + " without charts: nothing is drawn", browser.run("return document.querySelectorAll('canvas').length") == 0)
+        check(name + " without charts: nothing is drawn", browser.run("return document.querySelectorAll('.uplot, canvas').length === document.querySelectorAll('.blocks canvas').length"))
         check(name + " without charts: the table is there", panel != "what-if" or (table and table in said), said)
         for other in PANELS:
             seen = browser.run(PANEL, other)
@@ -599,7 +666,7 @@ def main():
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_answer, check_causes, check_flame, check_room, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
+            for part in (check_verdicts, check_answer, check_causes, check_flame, check_blocks, check_room, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
                 part(browser, pages)
     finally:
         if not given.keep:

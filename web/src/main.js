@@ -2,6 +2,7 @@
 // Reads the page's data and shows it, panel by panel. A panel that fails says so and leaves the others alone.
 import { clear, el, missing, showMore } from "./dom.js";
 import { capital, count, isNumber, list, many, object } from "./format.js";
+import { blocksPanel } from "./blocks.js";
 import { causesPanel } from "./causes.js";
 import { verdictPanel } from "./verdict.js";
 import { faultPanel } from "./fault.js";
@@ -15,6 +16,7 @@ import { environmentPanel, processesPanel } from "./processes.js";
 const PANELS = [
   ["fault", "The fault", "Fault", faultPanel],
   ["timeline", "Memory over time", "Over time", timelinePanel],
+  ["blocks", "Every block over time", "Blocks", blocksPanel],
   ["what-if", "What other settings would have changed", "What if", whatIfPanel],
   ["ledger", "What held the memory", "Ledger", ledgerPanel],
   ["map", "PyTorch's segments", "Segments", mapPanel],
@@ -28,7 +30,7 @@ const PANELS = [
 ];
 
 // A bundle describes a machine, not a run. What never used a GPU has no kernels and no GPU memory to tell about.
-const OF_A_GPU = ["fault", "timeline", "what-if", "ledger", "map", "lines", "flame", "launches"];
+const OF_A_GPU = ["fault", "timeline", "blocks", "what-if", "ledger", "map", "lines", "flame", "launches"];
 
 function usedGpu(data, detail) {
   if (data.input.kind !== "recording") return true;
@@ -59,7 +61,7 @@ function guard(name, make) {
 }
 
 function panel([id, title, , make], data, process, device) {
-  const always = ["fault", "processes", "what-if", "flame", "causes"].includes(id);
+  const always = ["fault", "processes", "what-if", "blocks", "flame", "causes"].includes(id);
   const unread = !process.detail && data.input.kind === "recording" && !always;
   const body = unread
     ? missing("No process in this recording could be read: the notes at the top say why.")
