@@ -9,6 +9,7 @@ turn of the wheel in each frame, from the whole run to single blocks and back. `
 its page of the same snapshot is made, timed and weighed; it is not opened, since it loads its program from a CDN. Needs no GPU.
 """
 import argparse
+import multiprocessing
 import os
 import random
 import shutil
@@ -31,12 +32,12 @@ const steps = arguments[0];
 box.focus();
 const r = canvas.getBoundingClientRect();
 return new Promise((done) => {
-  const frames = [], painted = [];
+  const frames = [];
   let last = 0, n = 0;
   const turn = (now) => {
-    if (last) { frames.push(now - last); painted.push(canvas.painted); }
+    if (last) frames.push(now - last);
     last = now;
-    if (n === 2 * steps) return done({ frames, painted });
+    if (n === 2 * steps) return done({ frames });
     canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: n < steps ? -30 : 30, clientX: r.left + r.width * 0.62, clientY: r.top + 100, bubbles: true, cancelable: true }));
     n++;
     requestAnimationFrame(turn);
@@ -99,6 +100,22 @@ def of_children(pid):
     return total
 
 
+def seconds_of(pid):
+    """CPU seconds of a process and all that it started, so far."""
+    total = 0
+    for entry in os.listdir("/proc"):
+        try:
+            with open("/proc/%s/stat" % entry, encoding="utf-8") as f:
+                fields = f.read().rsplit(")", 1)[1].split()
+            if int(fields[1]) == pid:
+                total += seconds_of(int(entry))
+            elif int(entry) == pid:
+                total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError):
+            pass
+    return total
+
+
 def opened(page, steps):
     with Browser(shutil.which("chromium"), shutil.which("chromedriver"), width=1200) as browser:
         browser.open("about:blank")
@@ -109,8 +126,11 @@ def opened(page, steps):
             time.sleep(0.02)
         ready = time.monotonic() - start
         memory = of_children(browser.driver.pid) - before
+        time.sleep(5)    # until the pictures are made
+        used = seconds_of(browser.driver.pid)
         seen = browser.run(ZOOM, steps)
-    return ready, memory, seen
+        used = seconds_of(browser.driver.pid) - used
+    return ready, memory, seen, used
 
 
 def machine():
@@ -132,15 +152,17 @@ def main():
     try:
         source, page = os.path.join(folder, "million.pickle"), os.path.join(folder, "million.html")
         if not os.path.exists(source):
-            snapshot(source, given.blocks)
-        print("machine: %s; %d blocks, snapshot of %.0f MiB" % (machine(), given.blocks, os.path.getsize(source) / KIB / KIB))
+            make = multiprocessing.Process(target=snapshot, args=(source, given.blocks))    # a process of its own: its memory counts for no other
+            make.start()
+            make.join()
+        print("machine: %s, load %.1f; %d blocks, snapshot of %.0f MiB" % (machine(), os.getloadavg()[0], given.blocks, os.path.getsize(source) / KIB / KIB))
         took, memory = measured([os.path.join(given.build, "cuwhy"), "report", "-o", page, source])
         print("cuwhy report: %.1f s, %.0f MiB of memory; page of %.1f MiB" % (took, memory, os.path.getsize(page) / KIB / KIB))
         for _ in range(given.rounds):
-            ready, memory, seen = opened(page, 120)
+            ready, memory, seen, used = opened(page, 120)
             frames = sorted(seen["frames"])
-            print("page: drawn after %.2f s, %.0f MiB in the browser; zooming: %.0f frames per second, slowest frame %.0f ms, median %.1f ms; %d to %d blocks in a frame" %
-                  (ready, memory, 1000 * len(frames) / sum(frames), frames[-1], frames[len(frames) // 2], min(seen["painted"]), max(seen["painted"])))
+            print("page: drawn after %.2f s, %.0f MiB in the browser; zooming: %.0f frames per second, slowest frame %.0f ms, median %.1f ms; %.1f ms of CPU for a frame, all processes of Chromium together" %
+                  (ready, memory, 1000 * len(frames) / sum(frames), frames[-1], frames[len(frames) // 2], 1000 * used / len(frames)))
         if given.viz:
             theirs = os.path.join(folder, "viz.html")
             took, memory = measured([sys.executable, given.viz, "trace_plot", source, "-o", theirs])

@@ -14,6 +14,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import axe  # noqa: E402
 import pages as making  # noqa: E402
 from driver import Browser  # noqa: E402
 
@@ -368,7 +369,7 @@ def check_blocks(browser, pages):
     for name in ("train", "growth", "snapshot", "events", "gaps"):
         browser.open(pages.path(name))
         ready = until(browser, "const b = document.querySelector('.blocks'); return b && b.dataset.ready", lambda now: now == "yes")
-        check(name + ": blocks are drawn", ready == "yes" and browser.run("return document.querySelector('.blocks canvas').painted") > 1)
+        check(name + ": blocks are drawn", ready == "yes" and browser.run("const c = document.querySelector('.blocks canvas'); return new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size") > 1)
         seen = browser.run(LIVES)
         check(name + ": what is live adds up to what PyTorch had", seen["live"] == seen["now"], seen)
         check(name + ": no two live ones are in one place", seen["overlap"] == 0 and seen["fits"] and seen["read"] and seen["lines"], seen)
@@ -634,6 +635,27 @@ def check_choices(browser, pages):
     quiet(browser, "choices")
 
 
+def check_axe(browser, pages):
+    """Every kind of page, in light and dark, narrow and wide, with everything unfolded."""
+    program = axe.source_of(pages.build)
+    if not program:
+        print("browser: axe-core is not checked: npm cannot download it")
+        return
+    for name in DRAWN:
+        for scheme, width in (("light", 1200), ("dark", 400)):
+            browser.prefer(scheme)
+            browser.size(width, 900)
+            browser.open(pages.path(name))
+            browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
+            if browser.run("return document.querySelector('.blocks') !== null"):
+                until(browser, "return document.querySelector('.blocks').dataset.ready", lambda now: now == "yes")
+            found = axe.findings(browser, program)
+            check("%s: axe finds nothing serious (%s, %d)" % (name, scheme, width), not found, found)
+    browser.prefer("light")
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+    quiet(browser, "axe")
+
+
 def check_speed(browser, pages):
     """The best of several loads: the machine may be busy."""
     for name in ("events", "many", "growth"):
@@ -666,7 +688,7 @@ def main():
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_answer, check_causes, check_flame, check_blocks, check_room, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
+            for part in (check_verdicts, check_answer, check_causes, check_flame, check_blocks, check_room, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_axe, check_speed):
                 part(browser, pages)
     finally:
         if not given.keep:

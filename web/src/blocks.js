@@ -3,11 +3,12 @@
 import { css } from "./chart.js";
 import { clear, el, missing, scroller, table, unbroken } from "./dom.js";
 import { bytes, count, isNumber, list, many, object, percent, seconds } from "./format.js";
-import { heaviestLines, lifeAt, livesOf, paint } from "./lives.js";
+import { heaviestLines, lifeAt, livesOf, paint, picturesOf } from "./lives.js";
 
 const UNIT = 512;
 const HEIGHT = 420;
 const COLORS = ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"];
+const SLOTS = COLORS.length + 2;
 const ROWS = 40; // of the table
 const LEAST = 8; // events in sight
 
@@ -83,16 +84,23 @@ function timelineOf(blocks, lives, box, said, range) {
   const view = { ...whole };
   let width = 0;
   let image = null;
-  let colors = null;
-  let edges = null;
+  let colors = null; // of each slot; the second half are edges
+  let pictures = null;
   let asked = 0;
   let chosen = -1;
 
+  // slot 0 is nothing, 1 the other lines, then the heaviest ones
+  const slots = new Uint8Array(list(blocks.lines).length + 1).fill(1);
+  heavy.slice(0, COLORS.length).forEach((line, k) => (slots[line + 1] = k + 2));
+  const edges = slots.map((slot) => slot + SLOTS);
+  let slotColors = null;
+  let edgeColors = null;
+
   function recolor() {
-    const rest = rgba(css("--c8"));
-    colors = new Uint32Array(list(blocks.lines).length + 1).fill(rest);
-    heavy.slice(0, COLORS.length).forEach((line, k) => (colors[line + 1] = rgba(css(COLORS[k]))));
-    edges = colors.map(darker);
+    const own = ["--free", "--c8", ...COLORS].map((name) => rgba(css(name)));
+    colors = Uint32Array.from([...own, ...own.map(darker)]);
+    slotColors = Uint32Array.from(slots, (slot) => colors[slot]);
+    edgeColors = Uint32Array.from(edges, (slot) => colors[slot]);
   }
 
   function resize(wanted) {
@@ -101,6 +109,7 @@ function timelineOf(blocks, lives, box, said, range) {
     canvas.width = width;
     canvas.height = Math.round(HEIGHT * scale);
     image = new ImageData(width, canvas.height);
+    pictures = picturesOf(lives, whole, width, canvas.height, slots, edges);
   }
 
   function line(g, x, color, dash) {
@@ -117,8 +126,11 @@ function timelineOf(blocks, lives, box, said, range) {
     asked = 0;
     const g = canvas.getContext("2d");
     const pixels = new Uint32Array(image.data.buffer);
-    pixels.fill(rgba(css("--free")));
-    canvas.painted = paint(lives, view, pixels, width, canvas.height, colors, edges);
+    canvas.painted = 0;
+    if (!pictures.copy(view, pixels, colors)) {
+      pixels.fill(colors[0]);
+      canvas.painted = paint(lives, view, pixels, width, canvas.height, slotColors, edgeColors);
+    }
     g.putImageData(image, 0, 0);
     const sx = width / (view.x1 - view.x0);
     if (isNumber(blocks.failed)) line(g, (blocks.failed - view.x0) * sx, css("--bad"), []);
@@ -263,8 +275,8 @@ function timelineOf(blocks, lives, box, said, range) {
     begin: (wanted) => {
       resize(wanted);
       draw();
+      pictures.prepare();
     },
-    stop: () => cancelAnimationFrame(asked),
   };
 }
 

@@ -145,7 +145,7 @@ async function copy(text) {
 }
 
 export function copyButton(text, what, label = "Copy") {
-  const button = el("button", { type: "button", "aria-label": "Copy " + what }, label);
+  const button = el("button", { type: "button", "aria-label": `${label}: ${what}` }, label);
   button.addEventListener("click", async () => {
     button.textContent = (await copy(text)) ? "Copied" : "Select and copy by hand";
     button.focus();

@@ -2,9 +2,17 @@
 // The lives of PyTorch's blocks as columns of numbers, ordered so that what is in sight is found at once.
 import { list } from "./format.js";
 
+function unpacked(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const words = atob(text);
+  const bytes = new Uint8Array(words.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = words.charCodeAt(i);
+  return bytes;
+}
+
 // Columns are numbers with seven bits in a byte, deflated, in base64 (src/write/page_blocks.c).
 async function bytesOf(text) {
-  const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const packed = unpacked(text);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -137,6 +145,47 @@ export function paint(lives, view, pixels, width, height, colors, edges) {
     }
   });
   return painted;
+}
+
+// Pictures of everything, each twice as wide as the one before, made when first needed: a view that is not zoomed in far is copied
+// from one of them, whatever the number of blocks. Their pixels are small numbers: 0 is nothing.
+const WIDEST = 5; // doublings
+const FEW = 60000; // blocks, that are as quickly painted
+
+export function picturesOf(lives, whole, width, height, slots, edges) {
+  const made = [];
+  const picture = (k) => {
+    if (!made[k]) {
+      made[k] = new Uint8Array((width << k) * height);
+      paint(lives, whole, made[k], width << k, height, slots, edges);
+    }
+    return made[k];
+  };
+  return {
+    // False if the view needs more detail than there is.
+    copy(view, pixels, colors) {
+      const zoom = (whole.x1 - whole.x0) / (view.x1 - view.x0);
+      const k = Math.ceil(Math.log2(zoom) - 1e-6);
+      if (lives.n < FEW || k > WIDEST || view.y0 !== whole.y0 || view.y1 !== whole.y1) return false;
+      const source = picture(k);
+      const wide = width << k;
+      const from = new Uint32Array(width);
+      const each = wide / zoom / width;
+      const start = ((view.x0 - whole.x0) / (whole.x1 - whole.x0)) * wide;
+      for (let x = 0; x < width; x++) from[x] = Math.min(wide - 1, start + x * each);
+      for (let y = 0, at = 0; y < height; y++) {
+        const row = y * wide;
+        for (let x = 0; x < width; x++) pixels[at++] = colors[source[row + from[x]]];
+      }
+      return true;
+    },
+    // One after the other, when there is time.
+    prepare(k = 0) {
+      if (lives.n < FEW || k > WIDEST) return;
+      picture(k);
+      setTimeout(() => this.prepare(k + 1), 30);
+    },
+  };
 }
 
 // The block at an event and a place; -1 = none.

@@ -181,7 +181,11 @@ function barOf(title, parts, words, colors, all) {
             title: `${words[id] || id}: ${bytes(n)}`,
             css: { background: color(id), flex: `${n / scale} 1 0` },
           },
-          n / scale > 0.2 ? `${letter(i)} \u2002${bytes(n)}` : n / scale > 0.025 ? letter(i) : "",
+          n / scale > 0.2
+            ? el("b", {}, `${letter(i)} \u2002${bytes(n)}`)
+            : n / scale > 0.025
+              ? el("b", {}, letter(i))
+              : "",
         ),
       ),
     ),

@@ -358,7 +358,7 @@ export function verdictPanel(data, process) {
     noticeOf(data, process),
     body,
     list(data.issue).length && !none
-      ? el("p", {}, copyButton(list(data.issue).join("\n") + "\n", "this answer for an issue", "Copy for an issue"))
+      ? el("p", {}, copyButton(list(data.issue).join("\n") + "\n", "this answer", "Copy for an issue"))
       : null,
   );
 }
