@@ -363,7 +363,8 @@ json_t *lives_json(struct lives *l, int device, size_t island, size_t *left, str
 
 			j = JSON_OF(J_INT("island", island), J_BYTES("n", own.n), J_BYTES("events", l->events),
 				    J_BYTES("height", a.units * UNIT), J_BYTES("raw", columns.len),
-				    J_SHARED("lines", l->lines.list), J_VALUE("us", times_json(l)), J_INT("stride", l->stride),
+				    J_SHARED("lines", l->lines.list), J_VALUE("us", times_json(l)),
+				    J_INT("stride", l->stride),
 				    J_IF(l->failed != LIFE_OPEN, J_BYTES("failed", l->failed)), J_BYTES("left_out", gone),
 				    J_IF(gone && area > 0, J_VALUE("part_left_out", json_real(area_gone / area))));
 			*left -= own.n;
@@ -439,7 +440,8 @@ static int32_t line_of_snap_stack(const struct snap_life *v, uint32_t stack)
 	return v->known[line] - 2;
 }
 
-void lives_of_snapshot(struct lives *l, const struct snapshot *s, const struct snap_lines *lines, const struct snap_device *d)
+void lives_of_snapshot(struct lives *l, const struct snapshot *s, const struct snap_lines *lines,
+		       const struct snap_device *d)
 {
 	const struct snap_replay *r = &d->replay;
 	uint64_t first = r->n ? r->event[0].time_us : 0;

@@ -66,6 +66,7 @@ json_t *lives_json(struct lives *l, int device, size_t island, size_t *left, str
 
 /* From the events of a recording (`bytes`, as events.h has them), and of a device of a snapshot. */
 void lives_of_recording(struct lives *l, struct trace *t, const void *bytes, size_t len);
-void lives_of_snapshot(struct lives *l, const struct snapshot *s, const struct snap_lines *lines, const struct snap_device *d);
+void lives_of_snapshot(struct lives *l, const struct snapshot *s, const struct snap_lines *lines,
+		       const struct snap_device *d);
 
 #endif

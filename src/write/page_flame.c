@@ -106,8 +106,8 @@ json_t *flame_json(const struct flame *f, const char *at)
 		json_decref(peak);
 		return json_null();
 	}
-	return JSON_OF(J_TEXT("at", at), J_SHARED("names", f->names.list), J_VALUE("parent", parent), J_VALUE("name", name),
-		       J_VALUE("now", now), J_VALUE("peak", peak), J_BYTES("left_out", left_out));
+	return JSON_OF(J_TEXT("at", at), J_SHARED("names", f->names.list), J_VALUE("parent", parent),
+		       J_VALUE("name", name), J_VALUE("now", now), J_VALUE("peak", peak), J_BYTES("left_out", left_out));
 }
 
 /* --- of a recording -------------------------------------------------------------------------------- */
@@ -125,7 +125,8 @@ static size_t names_of_stack(struct flame *f, const struct trace *t, uint32_t st
 		name[n++] = page_words_add(&f->names, "outer frames, not recorded");
 	for (uint32_t i = s->n; i > 0 && n < FRAMES_MAX; i--) {
 		const struct cw_frame *at = &s->frame[i - 1];
-		struct place p = {.file = trace_string(t, at->file), .function = trace_string(t, at->function), .line = at->line};
+		struct place p = {
+			.file = trace_string(t, at->file), .function = trace_string(t, at->function), .line = at->line};
 
 		name[n++] = page_words_place(&f->names, &p, trace_header(t)->cwd);
 	}
@@ -227,7 +228,8 @@ static size_t names_of_snap_stack(struct flame *f, const struct snapshot *s, uin
 		python = python || is_python(snap_text(s, snap_frame(s, frame[i])->file));
 	for (size_t i = frames; i > 0 && n < FRAMES_MAX; i--) {
 		const struct snap_frame *at = snap_frame(s, frame[i - 1]);
-		struct place p = {.file = snap_text(s, at->file), .function = snap_text(s, at->function), .line = at->line};
+		struct place p = {
+			.file = snap_text(s, at->file), .function = snap_text(s, at->function), .line = at->line};
 
 		if (!python || is_python(p.file))
 			name[n++] = page_words_place(&f->names, &p, "");

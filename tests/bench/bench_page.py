@@ -71,14 +71,14 @@ def snapshot(path, blocks):
 
 
 def measured(command):
-    """Seconds, and MiB of memory at most."""
+    """Seconds, those of CPU, and MiB of memory at most."""
     start = time.monotonic()
     p = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(p.pid, 0)
     p.returncode = os.waitstatus_to_exitcode(status)
     if p.returncode:
         sys.exit("%s failed" % command[0])
-    return time.monotonic() - start, usage.ru_maxrss / KIB
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / KIB
 
 
 def of_children(pid):
@@ -120,17 +120,17 @@ def opened(page, steps):
     with Browser(shutil.which("chromium"), shutil.which("chromedriver"), width=1200) as browser:
         browser.open("about:blank")
         before = of_children(browser.driver.pid)
-        start = time.monotonic()
+        start, cpu = time.monotonic(), seconds_of(browser.driver.pid)
         browser.open(page)
         while not browser.run(READY):
             time.sleep(0.02)
-        ready = time.monotonic() - start
+        ready, cpu = time.monotonic() - start, seconds_of(browser.driver.pid) - cpu
         memory = of_children(browser.driver.pid) - before
         time.sleep(5)    # until the pictures are made
         used = seconds_of(browser.driver.pid)
         seen = browser.run(ZOOM, steps)
         used = seconds_of(browser.driver.pid) - used
-    return ready, memory, seen, used
+    return ready, cpu, memory, seen, used
 
 
 def machine():
@@ -156,17 +156,17 @@ def main():
             make.start()
             make.join()
         print("machine: %s, load %.1f; %d blocks, snapshot of %.0f MiB" % (machine(), os.getloadavg()[0], given.blocks, os.path.getsize(source) / KIB / KIB))
-        took, memory = measured([os.path.join(given.build, "cuwhy"), "report", "-o", page, source])
-        print("cuwhy report: %.1f s, %.0f MiB of memory; page of %.1f MiB" % (took, memory, os.path.getsize(page) / KIB / KIB))
+        took, cpu, memory = measured([os.path.join(given.build, "cuwhy"), "report", "-o", page, source])
+        print("cuwhy report: %.1f s, %.1f s of CPU, %.0f MiB of memory; page of %.1f MiB" % (took, cpu, memory, os.path.getsize(page) / KIB / KIB))
         for _ in range(given.rounds):
-            ready, memory, seen, used = opened(page, 120)
+            ready, cpu, memory, seen, used = opened(page, 120)
             frames = sorted(seen["frames"])
-            print("page: drawn after %.2f s, %.0f MiB in the browser; zooming: %.0f frames per second, slowest frame %.0f ms, median %.1f ms; %.1f ms of CPU for a frame, all processes of Chromium together" %
-                  (ready, memory, 1000 * len(frames) / sum(frames), frames[-1], frames[len(frames) // 2], 1000 * used / len(frames)))
+            print("page: drawn after %.2f s, %.2f s of CPU, %.0f MiB in the browser; zooming: %.0f frames per second, slowest frame %.0f ms, median %.1f ms; %.1f ms of CPU for a frame, all processes of Chromium together" %
+                  (ready, cpu, memory, 1000 * len(frames) / sum(frames), frames[-1], frames[len(frames) // 2], 1000 * used / len(frames)))
         if given.viz:
             theirs = os.path.join(folder, "viz.html")
-            took, memory = measured([sys.executable, given.viz, "trace_plot", source, "-o", theirs])
-            print("memory_viz: %.1f s, %.0f MiB of memory; page of %.1f MiB" % (took, memory, os.path.getsize(theirs) / KIB / KIB))
+            took, cpu, memory = measured([sys.executable, given.viz, "trace_plot", source, "-o", theirs])
+            print("memory_viz: %.1f s, %.1f s of CPU, %.0f MiB of memory; page of %.1f MiB" % (took, cpu, memory, os.path.getsize(theirs) / KIB / KIB))
     finally:
         if not given.keep:
             shutil.rmtree(folder, ignore_errors=True)

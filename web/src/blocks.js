@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every block of PyTorch over time: a band from its allocation to its free, at its place in memory. Zooms to single blocks.
+// Every block of PyTorch over time: a band from its allocation to its free, at its place in memory. Zooms to one block.
 import { css } from "./chart.js";
 import { clear, el, missing, scroller, table, unbroken } from "./dom.js";
 import { bytes, count, isNumber, list, many, object, percent, seconds } from "./format.js";
@@ -351,8 +351,9 @@ export function blocksPanel(data, process, device, live) {
     el(
       "p",
       {},
-      `${many(blocks.n, "block")} over ${many(blocks.events, "event")}. Each is a band from its allocation to its free, ` +
-        "at its place in memory; addresses that no block ever used are left out, and higher ones are further up.",
+      `${many(blocks.n, "block")} over ${many(blocks.events, "event")}. ` +
+        "Each is a band from its allocation to its free, at its place in memory; " +
+        "addresses that no block ever used are left out, and higher ones are further up.",
       isNumber(blocks.failed) ? " The red line is where memory ran out." : "",
     ),
     buttons,

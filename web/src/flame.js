@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flame graph of PyTorch's memory by call stack: when memory ran out (else at the end), at the peak, and what changed in between.
+// A flame graph of PyTorch's memory by call stack: when it ran out (else at the end), at the peak, and the difference.
 import { clear, el, scroller, table, unbroken } from "./dom.js";
 import { bytes, capital, count, isNumber, list, many, moment, object, percent } from "./format.js";
 

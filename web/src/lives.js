@@ -34,7 +34,8 @@ function reader(bytes) {
 const LEVELS = 33;
 const levelOf = (length) => 32 - Math.clz32(length); // lives of level L last less than 2 to the power of L
 
-// Blocks of about the same length are side by side, in order of birth: what is in sight begins at most that length before it.
+// Blocks of about the same length are side by side, in order of birth: what is in sight begins at most that length
+// before it.
 export async function livesOf(blocks) {
   const lines = document.getElementById("cuwhy-islands").textContent.split("\n");
   const n = blocks.n;
@@ -147,8 +148,8 @@ export function paint(lives, view, pixels, width, height, colors, edges) {
   return painted;
 }
 
-// Pictures of everything, each twice as wide as the one before, made when first needed: a view that is not zoomed in far is copied
-// from one of them, whatever the number of blocks. Their pixels are small numbers: 0 is nothing.
+// Pictures of everything, each twice as wide as the one before, made when first needed: a view that is not zoomed in
+// far is copied from one of them, whatever the number of blocks. Their pixels are small numbers: 0 is nothing.
 const WIDEST = 5; // doublings
 const FEW = 60000; // blocks, that are as quickly painted
 
