@@ -17,6 +17,7 @@
 #include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/explain_job.h"
+#include "cmd/open_page.h"
 #include "cmd/replays.h"
 #include "cuwhy/format.h"
 #include "input/dump/input.h"
@@ -45,9 +46,11 @@
 #define WHAT_IFS_MAX	12
 
 static struct {
-	bool json, markdown, help;
+	bool json, markdown, open, help;
 	const char *out, *what_if;
 } given;
+
+static struct rlimit data_limit;	/* as it was when cuwhy started */
 
 static const struct opt_usage usage = {
 	"report", "[options] [RECORDING | DUMP | SNAPSHOT | BUNDLE | LOG | JOB ...]",
@@ -62,6 +65,7 @@ static const struct opt_usage usage = {
 		 "you publish it.\n",
 	.exits = "The exit status is 0 if the page was written, otherwise 2.\n",
 	.examples = "  cuwhy report                       the newest recording, into " DEFAULT_OUT "\n"
+		    "  cuwhy report --open                the same, and opens it in a browser\n"
 		    "  cuwhy report -o oom.html out/      a recording from 'cuwhy run --out out'\n"
 		    "  cuwhy report --what-if gpu=a100-40gb out/\n"
 		"                                     with its memory on another card, if 'run --memory-trace' made it\n"
@@ -78,6 +82,7 @@ static const struct opt options[] = {
 	 &given.what_if},
 	{"markdown", 0, NULL, "instead of a page, text for an issue tracker; to standard output unless -o is given",
 	 &given.markdown, NULL},
+	{"open", 0, NULL, "open the page in a browser: the one in BROWSER, else the desktop's", &given.open, NULL},
 	{"json", 0, NULL, "describe the page as one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -106,17 +111,30 @@ static char *text_of_verdict(const struct verdict *v, const char *path)
 	return text;
 }
 
+/* The page is there, whether or not there is a browser. */
+static bool show_page(const char *path)
+{
+	char *full = realpath(path, NULL);
+	bool shown = open_page(full ? full : path, &data_limit);
+
+	if (!shown)
+		fprintf(stderr, "cuwhy: no browser could be started: open '%s' in one\n", full ? full : path);
+	free(full);
+	return shown;
+}
+
 static int tell_page(const char *path, size_t bytes, const char *cause)
 {
-	json_t *o;
+	bool shown;
 
-	if (given.json) {
-		o = json_pack("{s:i,s:o,s:I,s:o}", "schema", 1, "page", json_text(path), "bytes", (json_int_t)bytes,
-			      "cause", json_text(cause));
-		json_print(stdout, o);
-	} else {
+	if (!given.json) {
 		printf("wrote '%s' (%zu KiB)\n", path, (bytes + 1023) / 1024);
+		fflush(stdout);
 	}
+	shown = given.open && show_page(path);
+	if (given.json)
+		json_print(stdout, JSON_OF(J_INT("schema", 1), J_TEXT("page", path), J_BYTES("bytes", bytes),
+					   J_TEXT("cause", cause), J_IF(given.open, J_BOOL("opened", shown))));
 	return cmd_finish(EXIT_NOTHING);
 }
 
@@ -269,6 +287,8 @@ static void add_process(struct judged *j, struct recorded_process *p)
 	}
 	j->list[j->n] = opened_judge(&o, p);
 	page_add_process(j->page, o.trace, &p->end, j->list[j->n], NULL, false);
+	if (o.trace)
+		page_add_blocks(j->page, j->list[j->n], o.trace, p->part);
 	add_what_ifs(j, &o, p->part, j->list[j->n]);
 	if (o.trace)
 		tell_damage(j->page, o.trace);
@@ -289,6 +309,8 @@ static void add_first(struct judged *j, struct recording *r, const struct verdic
 		v = opened_judge(&o, p);
 		if (verdict_pid(v) == verdict_pid(first) && !strcmp(verdict_cause(v), verdict_cause(first))) {
 			page_add_process(j->page, o.trace, &p->end, v, NULL, true);
+			if (o.trace)
+				page_add_blocks(j->page, v, o.trace, p->part);
 			add_what_ifs(j, &o, p->part, v);
 		}
 		verdict_free(v);
@@ -566,12 +588,15 @@ int cmd_report(int argc, char **argv)
 		first = err_set(&e, -EINVAL, "-o needs a file name");
 	if (first >= 0 && given.json && given.out && !strcmp(given.out, "-"))
 		first = err_set(&e, -EINVAL, "the page and --json cannot both go to standard output");
+	if (first >= 0 && given.open && (given.markdown || (given.out && !strcmp(given.out, "-"))))
+		first = err_set(&e, -EINVAL, "--open needs a page in a file, not text or standard output");
 	if (first < 0)
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	if (given.help) {
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
+	getrlimit(RLIMIT_DATA, &data_limit);
 	cmd_bound_memory();
 	if (job)
 		return report_job(argv + first, argc - first);

@@ -30,6 +30,7 @@
 #include "input/recording/over_time.h"
 #include "input/recording/pieces.h"
 #include "input/recording/place.h"
+#include "input/recording/playback.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
 #include "judge/doctor.h"
@@ -37,6 +38,9 @@
 #include "judge/verdict.h"
 #include "rules/template.h"
 #include "write/blamed.h"
+#include "write/page_blocks.h"
+#include "write/page_causes.h"
+#include "write/page_flame.h"
 #include "write/page_source.h"
 #include "write/page_words.h"
 #include "write/report_json.h"
@@ -59,7 +63,10 @@
 #define STRING_MAX	4000	/* bytes */
 #define STRING_SHORT	200	/* if nothing else helps */
 
+#define ISLANDS_MAX	((size_t)32 << 20)
+
 #define DATA_MARK	"@@cuwhy-data@@"
+#define ISLANDS_MARK	"@@cuwhy-islands@@"
 #define TEXT_MARK	"@@cuwhy-text@@"
 #define NO_CHARTS_MARK	"const uPlot = null;"	/* tools/page.py */
 
@@ -71,6 +78,8 @@ struct page {
 	json_t *data;			/* everything */
 	json_t *processes, *missing;	/* in it */
 	size_t n_processes, n_details, left_out;
+	struct buf islands;		/* what is too large for JSON, a line each */
+	size_t n_islands, blocks_left;
 };
 
 struct page *page_new(const char *kind, const char *path)
@@ -78,6 +87,8 @@ struct page *page_new(const char *kind, const char *path)
 	struct page *p = xcalloc(1, sizeof(*p));
 	const char *slash = strrchr(path, '/');
 
+	p->blocks_left = PAGE_BLOCKS_MAX;
+	buf_init(&p->islands, ISLANDS_MAX);
 	p->processes = json_array();
 	p->missing = json_array();
 	p->data = JSON_OF(J_INT("page", 1), J_TEXT("cuwhy", CUWHY_VERSION), J_INT("made", time(NULL)),
@@ -92,6 +103,7 @@ void page_free(struct page *p)
 	if (!p)
 		return;
 	json_decref(p->data);
+	buf_release(&p->islands);
 	free(p);
 }
 
@@ -247,14 +259,19 @@ static bool has_chunk(const struct cw_header *h, uint32_t kind)
 	return false;
 }
 
-/* Memory was used, but the recording does not say by what. */
-static bool memory_is_missing(const struct cw_header *h)
+static bool memory_was_used(const struct cw_header *h)
 {
 	bool used = false;
 
 	for (int d = 0; d < CW_MAX_DEVICES; d++)
 		used = used || h->memory[d].peak_allocated || h->memory[d].driver_peak;
-	return used && !has_chunk(h, CW_CHUNK_ALLOCATIONS) && !has_chunk(h, CW_CHUNK_BLOCKS);
+	return used;
+}
+
+/* Memory was used, but the recording does not say by what. */
+static bool memory_is_missing(const struct cw_header *h)
+{
+	return memory_was_used(h) && !has_chunk(h, CW_CHUNK_ALLOCATIONS) && !has_chunk(h, CW_CHUNK_BLOCKS);
 }
 
 static json_t *recording_gaps(const struct cw_header *h)
@@ -271,7 +288,7 @@ static json_t *recording_gaps(const struct cw_header *h)
 		json_append_text(list, "the recorder switched itself off: %s", reason_text(h->off_because));
 	if (h->frames_off_because)
 		json_append_text(list, "no Python lines were recorded: %s", reason_text(h->frames_off_because));
-	if (!h->n_blocks && h->torch_path[0])
+	if (!h->n_blocks && h->torch_path[0] && memory_was_used(h))
 		json_append_text(list,
 				 "PyTorch's allocator reported no blocks: memory is shown as the driver allocated it");
 	if (h->inexact_since_ns)
@@ -715,7 +732,8 @@ static json_t *device_json(struct trace *t, int device, const struct process_end
 	ledger = device_ledger(&l, t);		/* last, because it trims the ledger */
 	pool_release(&pool);
 	return JSON_OF(J_INT("device", device), J_TEXT("name", h->device[device].name), J_VALUE("timeline", timeline),
-		       J_VALUE("map", map), J_VALUE("ledger", ledger), J_VALUE("words", words_of_parts()));
+		       J_VALUE("map", map), J_VALUE("ledger", ledger), J_VALUE("words", words_of_parts()),
+		       J_VALUE("flame", flame_of_recording(t, device, f)));
 }
 
 static json_t *devices_json(struct trace *t, const struct process_end *end, struct page_words *lines)
@@ -804,6 +822,35 @@ void page_add_what_if(struct page *p, const struct verdict *v, int device, json_
 		if (json_integer_value(json_object_get(d, "device")) == device)
 			JSON_ADD(d, J_SHARED("what_if", what_if));
 	json_decref(what_if);
+}
+
+void page_put_lives(struct page *p, json_t *device, struct lives *l)
+{
+	int number = (int)json_integer_value(json_object_get(device, "device"));
+	json_t *blocks = lives_json(l, number, p->n_islands, &p->blocks_left, &p->islands);
+
+	p->n_islands += json_is_object(blocks);
+	JSON_ADD(device, J_VALUE("blocks", blocks));
+}
+
+void page_add_blocks(struct page *p, const struct verdict *v, struct trace *t, const char *part)
+{
+	json_t *detail, *d;
+	struct lives l;
+	struct buf bytes;
+	size_t at, i;
+
+	detail = json_object_get(find_row(p, verdict_pid(v), verdict_cause(v), &at), "detail");
+	if (!detail || !p->blocks_left)
+		return;
+	if (memory_events_read(&bytes, t, part, NULL) == 0) {
+		lives_init(&l, p->blocks_left);
+		lives_of_recording(&l, t, bytes.data, bytes.len);
+		json_array_foreach(json_object_get(detail, "devices"), i, d)
+			page_put_lives(p, d, &l);
+		lives_release(&l);
+	}
+	buf_release(&bytes);
 }
 
 void page_add_process(struct page *p, struct trace *t, const struct process_end *end, const struct verdict *v,
@@ -1062,6 +1109,7 @@ static void cut_parts(struct page *p, size_t size)
 	static const struct {
 		const char *part, *words;
 	} parts[] = {
+		{"blocks", "the lives of blocks"}, {"flame", "flame graphs"},
 		{"what_if", "what-ifs"},	  {"map", "segment maps"}, {"launches", "last launches"},
 		{"timeline", "memory over time"}, {"ledger", "ledgers"},   {"lanes", "threads that faulted"},
 		{"sources", "lines of code"},
@@ -1181,6 +1229,7 @@ static int escape_json(const char *bytes, size_t n, void *out)
 
 json_t *page_data(struct page *p)
 {
+	JSON_ADD(p->data, J_VALUE("causes", page_causes(p->data)));
 	bound_page(p);
 	private_hide_in(p->data, true);
 	return p->data;
@@ -1217,6 +1266,10 @@ int page_write(struct page *p, const char *text, struct buf *out, struct err *e)
 	if (!at)
 		return err_set(e, -EINVAL, "the report page of this build is damaged");
 	json_dump_callback(page_data(p), escape_json, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+	at = copy_until(out, at, ISLANDS_MARK);
+	if (!at)
+		return err_set(e, -EINVAL, "the report page of this build is damaged");
+	buf_add(out, p->islands.data, p->islands.len);	/* base64: nothing in it is markup */
 	buf_add(out, at, (size_t)(cuwhy_page_start + cuwhy_page_size - at));
 	return out->full ? err_set(e, -EFBIG, "the page would be too large") : 0;
 }

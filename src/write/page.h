@@ -17,6 +17,7 @@
 struct culprit;
 struct doctor;
 struct err;
+struct lives;
 struct machine;
 struct page;
 struct process_end;
@@ -47,6 +48,12 @@ void page_add_process(struct page *p, struct trace *t, const struct process_end 
 
 /* What the memory of one of its GPUs would have been under other settings (write/what_if.h); takes ownership. */
 void page_add_what_if(struct page *p, const struct verdict *v, int device, json_t *what_if);
+
+/* The life of each of its blocks, from the events of the recording, whose part this is; nothing if it has none. */
+void page_add_blocks(struct page *p, const struct verdict *v, struct trace *t, const char *part);
+
+/* The same for one device of a page; `device` is its object. */
+void page_put_lives(struct page *p, json_t *device, struct lives *l);
 
 /* A row with details that the caller made; takes ownership. */
 void page_add_row(struct page *p, json_t *row);

@@ -12,6 +12,8 @@
 #include "input/snapshot/snap_analyze.h"
 #include "judge/verdict.h"
 #include "write/page.h"
+#include "write/page_blocks.h"
+#include "write/page_flame.h"
 #include "write/page_source.h"
 #include "write/page_words.h"
 
@@ -282,9 +284,19 @@ static json_t *snap_device_json(const struct snap_page *v)
 
 	return JSON_OF(J_INT("device", v->d->device), J_NULL("name"),
 		       J_VALUE("timeline", snap_timeline_json(&v->d->replay)), J_VALUE("ledger", snap_ledger_json(v)),
-		       J_VALUE("map", map),
+		       J_VALUE("map", map), J_VALUE("flame", flame_of_snapshot(v->s, v->d)),
 		       J_VALUE("words", JSON_OF(J_VALUE("parts", parts), J_VALUE("kinds", json_object()))),
 		       J_VALUE("failures", failures));
+}
+
+static void put_snap_lives(struct page *p, const struct snap_page *v, json_t *device)
+{
+	struct lives l;
+
+	lives_init(&l, PAGE_BLOCKS_MAX);
+	lives_of_snapshot(&l, v->s, v->l, v->d);
+	page_put_lives(p, device, &l);
+	lives_release(&l);
 }
 
 static json_t *snap_environment(const struct snapshot *s)
@@ -310,8 +322,11 @@ void page_add_snapshot(struct page *p, const struct snapshot *s, const struct sn
 	for (size_t i = 0; i < n && json_array_size(devices) < PAGE_DEVICES_MAX; i++) {
 		struct snap_page one = {.s = s, .l = l, .d = &d[i], .lines = &lines};
 
-		if (d[i].all.segments || d[i].replay.n)
-			json_array_append_new(devices, snap_device_json(&one));
+		if (!d[i].all.segments && !d[i].replay.n)
+			continue;
+		json_array_append_new(devices, snap_device_json(&one));
+		if (d[i].replay.n)
+			put_snap_lives(p, &one, json_array_get(devices, json_array_size(devices) - 1));
 	}
 	if (!s->n_events)
 		json_append_text(gaps,

@@ -40,6 +40,7 @@ int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool
 bool report_cause(FILE *out, const char *id, const struct verdict *answer, const struct text_style *style);
 bool report_cause_rules(FILE *out, const char *id, const struct text_style *style);	/* its rules, as they are written */
 struct json_t *report_cause_json(const char *id, const char *text, const struct verdict *answer);
+struct json_t *report_cause_words(const char *id);	/* of a known one: without its example and its program */
 void report_cause_list(FILE *out);
 
 #endif

@@ -197,18 +197,28 @@ static json_t *example_json(const struct cause *c, const struct verdict *answer)
 	return JSON_OF(J_TEXT("text", c->example), J_TEXT("title", answer ? answer->title : NULL), J_VALUE("why", why));
 }
 
-json_t *report_cause_json(const char *id, const char *text, const struct verdict *answer)
+json_t *report_cause_words(const char *id)
 {
 	const struct cause *c = kb_find(kb_get(), id);
 	struct pool pool = {0};
 	json_t *j;
 
-	j = JSON_OF(J_INT("schema", 1), J_TEXT("id", id), J_TEXT("text", text), J_TEXT("title", c->title),
-		    J_TEXT("definition", c->definition), J_VALUE("reasons", reasons_json(cause_reasons(c, &pool))),
+	j = JSON_OF(J_TEXT("id", id), J_TEXT("title", c->title), J_TEXT("definition", c->definition),
+		    J_VALUE("reasons", reasons_json(cause_reasons(c, &pool))),
 		    J_VALUE("fix", fixes_json(cause_fixes(c, &pool))), J_TEXT("settle", c->settle),
-		    J_TEXT("confused", c->confused), J_VALUE("example", example_json(c, answer)),
-		    J_TEXT("program", c->program_text));
+		    J_TEXT("confused", c->confused));
 	pool_release(&pool);
+	return j;
+}
+
+json_t *report_cause_json(const char *id, const char *text, const struct verdict *answer)
+{
+	const struct cause *c = kb_find(kb_get(), id);
+	json_t *j = JSON_OF(J_INT("schema", 1), J_TEXT("id", id), J_TEXT("text", text)), *words = report_cause_words(id);
+
+	json_object_update(j, words);
+	json_decref(words);
+	JSON_ADD(j, J_VALUE("example", example_json(c, answer)), J_TEXT("program", c->program_text));
 	return j;
 }
 

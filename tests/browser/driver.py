@@ -11,7 +11,8 @@ import tempfile
 import time
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-KEYS = {"tab": "\ue004", "enter": "\ue007", "left": "\ue012", "up": "\ue013", "down": "\ue015", "right": "\ue014", "home": "\ue011", "end": "\ue010"}
+KEYS = {"tab": "\ue004", "enter": "\ue007", "left": "\ue012", "right": "\ue014", "home": "\ue011", "end": "\ue010",
+        "up": "\ue013", "down": "\ue015", "escape": "\ue00c"}
 # no network, no user's profile: the pages are files
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-dev-shm-usage", "--force-device-scale-factor=1",

@@ -73,6 +73,13 @@ cudrv.launch(store, (64,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
 cudrv.synchronize()
 """
 
+# PyTorch on a machine without a GPU
+NO_GPU = """
+import ctypes, os
+ctypes.CDLL(os.environ["FAKE_TORCH"])
+raise RuntimeError("Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver")
+"""
+
 # a GPU that is newer than the code in the wheel, and a name that must stay a name
 BUNDLE = {"cuwhy_bundle": 1, "made_by": "cuwhy " + EVIL,
           "host": {"kernel": {"nvidia": True, "version": "535.54.03"}, "container": {"kind": "none"}, "wsl": {"version": 0},
@@ -114,11 +121,12 @@ class Pages:
         """The same page as a build without uPlot has it; returns its path."""
         template = os.path.join(self.folder, "without-charts.template")
         subprocess.run([sys.executable, os.path.join(HERE, "..", "..", "tools", "page.py"), self.folder, template, "--charts", "no"], check=True)
-        start, end = '<script type="application/json" id="cuwhy-data">', "</script>"
         with open(self.path(name), encoding="utf-8") as stream:
-            data = stream.read().split(start, 1)[1].split(end, 1)[0]
+            whole = stream.read()
         with open(template, encoding="utf-8") as stream:
-            page = stream.read().replace("@@cuwhy-data@@", data)
+            page = stream.read()
+        for part in ("data", "islands"):
+            page = page.replace("@@cuwhy-%s@@" % part, whole.split(' id="cuwhy-%s">' % part, 1)[1].split("</script>", 1)[0])
         with open(self.path(name + "-without-charts"), "w", encoding="utf-8") as stream:
             stream.write(page)
         return self.path(name + "-without-charts")
@@ -226,6 +234,8 @@ class Pages:
         self.write("cut", self.spoil("cut", fault, lambda part: os.truncate(part, os.path.getsize(part) // 2)))
         self.write("nomemory", self.spoil("nomemory", fault, hide_memory))
         self.write("stacks", self.record("stacks", STACKS))
+        self.write("nogpu", self.record("nogpu", NO_GPU, gpu=None))
+        self.write("nothing", self.record("nothing", "raise SystemExit(3)\n", torch=False, gpu=None))
         self.write("machine", self.with_checks("machine", fault))
         self.bundle("bundle")
         self.write("newer", self.spoil("newer", fault, raise_version), status=2)

@@ -14,6 +14,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import axe  # noqa: E402
 import pages as making  # noqa: E402
 from driver import Browser  # noqa: E402
 
@@ -40,6 +41,8 @@ DRAWN = {
     "newer": "processes",
     "nomemory": "fault launches errors processes environment",
     "stacks": "fault ledger lines errors processes environment",
+    "nogpu": "errors processes environment",
+    "nothing": "",
     "machine": "fault ledger map lines launches errors processes environment",
     "bundle": "environment",
     "job": "ranks",
@@ -49,8 +52,10 @@ DRAWN = {
     "job-gone": "ranks",
     "job-absent": "ranks",
 }
-# a bundle describes a machine: there is no run to show; a job has its ranks
-ONLY = {"bundle": ("environment",), **{name: ("ranks",) for name in DRAWN if name.startswith("job")}}
+# a bundle describes a machine: there is no run to show; a job has its ranks; without a GPU there are no kernels and no memory; without CUDA there
+# is nothing
+ONLY = {"bundle": ("environment", "causes"), "nogpu": ("errors", "processes", "environment", "causes"), "nothing": (),
+        **{name: ("ranks",) for name in DRAWN if name.startswith("job")}}
 BYTES_MAX = 5 << 20
 LOAD_MAX_MS = 1000
 
@@ -86,7 +91,7 @@ for (const t of all("table:not(.u-legend)")) {
   if (!t.querySelector("thead th")) wrong.push("a table without heads");
   for (const h of t.querySelectorAll("thead th")) if (h.scope !== "col") wrong.push("a head without a scope: " + h.textContent);
 }
-for (const c of all("canvas")) if (!c.closest("[role=img]")) wrong.push("a canvas without words");
+for (const c of all("canvas")) if (!c.closest("[role=img], [role=group]")) wrong.push("a canvas without words");
 for (const a of all("nav a")) if (!document.querySelector(a.getAttribute("href"))) wrong.push("a link to nowhere: " + a.textContent);
 const ids = all("[id]").map((e) => e.id);
 if (new Set(ids).size !== ids.length) wrong.push("an id twice");
@@ -123,6 +128,48 @@ const s = document.getElementById(arguments[0]);
 return s && { title: s.querySelector("h2").textContent, text: s.textContent, empty: s.classList.contains("empty"), failed: s.textContent.includes("could not be drawn") };
 """
 
+# Words of the drawing of the address that lie on each other, or outside of it; and whether the access is there.
+OVERPRINTED = r"""
+const wrong = [];
+for (const map of document.querySelectorAll("#fault .address")) {
+  const frame = map.getBoundingClientRect();
+  const words = [...map.querySelectorAll("li > :last-child")].map((e) => [e.textContent, e.getBoundingClientRect()]);
+  if (!words.some(([text]) => text.includes("the access"))) wrong.push("no access");
+  words.forEach(([text, r], i) => {
+    if (r.right > Math.min(frame.right, innerWidth) + 1 || r.left < frame.left) wrong.push("out of sight: " + text);
+    if (i && r.top < words[i - 1][1].bottom - 1) wrong.push("on top of another: " + text);
+  });
+}
+if (!document.querySelector("#fault .address") && document.querySelector("#fault:not(.empty) dl")) wrong.push("no drawing");
+return wrong;
+"""
+
+# Places that hide something without a cue, and cues for nothing.
+SCROLLS = r"""
+return [...document.querySelectorAll(".scroll, .source")].filter((s) => s.checkVisibility()).filter((s) => {
+  const right = s.scrollWidth - s.clientWidth - s.scrollLeft > 2, below = s.scrollHeight - s.clientHeight - s.scrollTop > 2;
+  const words = s.matches(".scroll") && s.nextElementSibling && s.nextElementSibling.matches(".more") ? s.nextElementSibling.textContent : null;
+  return s.classList.contains("more-right") !== right || s.classList.contains("more-below") !== below || (words !== null && (words !== "") !== (right || below));
+}).map((s) => s.getAttribute("aria-label"));
+"""
+
+# Numbers and names in tables that go over more than one line, although nothing but them would fit into a line of their own.
+BROKEN = r"""
+const broken = [];
+for (const cell of document.querySelectorAll("main table:not(.u-legend) th, main table:not(.u-legend) td")) {
+  if (!cell.checkVisibility()) continue;
+  const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  for (let node = walk.nextNode(); node; node = walk.nextNode())
+    for (const found of node.data.matchAll(/[\w.:]+/g)) {
+      const range = document.createRange();
+      range.setStart(node, found.index);
+      range.setEnd(node, found.index + found[0].length);
+      if (found[0].length <= 40 && new Set([...range.getClientRects()].map((r) => Math.round(r.top))).size > 1) broken.push(found[0]);
+    }
+}
+return broken;
+"""
+
 INK = r"""
 const c = document.querySelector("#timeline canvas");
 if (!c) return 0;
@@ -143,6 +190,8 @@ def check_page(browser, pages, name):
     check(name + ": small", os.path.getsize(path) < BYTES_MAX, os.path.getsize(path))
     browser.open(path)
     check(name + ": ready", browser.run("return document.documentElement.dataset.ready") == "yes")
+    there = browser.run("return [...document.querySelectorAll('section.panel')].map((p) => p.id)")
+    check(name + ": no other panels", name not in ONLY or sorted(there) == sorted(ONLY[name]), there)
     for panel in ONLY.get(name, PANELS):
         seen = browser.run(PANEL, panel)
         check("%s: panel %s" % (name, panel), seen and len(seen["text"]) > len(seen["title"]) + 10 and not seen["failed"], seen)
@@ -151,7 +200,7 @@ def check_page(browser, pages, name):
     if "timeline" in DRAWN[name].split():
         check(name + ": the chart has ink", browser.run(INK) > 2000)
     safe = browser.run(SAFE)
-    check(name + ": nothing of the recording ran", safe == {"ran": None, "scripts": 2, "strange": 0, "loaded": [], "policy": True}, safe)
+    check(name + ": nothing of the recording ran", safe == {"ran": None, "scripts": 3, "strange": 0, "loaded": [], "policy": True}, safe)
     wrong = browser.run(ACCESSIBLE)
     check(name + ": usable without eyes or mouse", not wrong, wrong[:5])
     quiet(browser, name)
@@ -222,6 +271,8 @@ def check_answer(browser, pages):
         check(name + ": the title is a sentence", title and not title[0].islower(), title)
         order = browser.run("return [...document.querySelectorAll('section.panel')].map((p) => p.classList.contains('empty'))")
         check(name + ": empty panels come last", order == sorted(order), order)
+        seen = browser.run("return [...document.querySelectorAll('section.panel.empty')].filter((p) => p.checkVisibility()).map((p) => p.id)")
+        check(name + ": and out of sight", not seen, seen)
         links = browser.run("return [...document.querySelectorAll('nav a')].map((a) => a.getAttribute('href').slice(1))")
         drawn = browser.run("return ['verdict', ...[...document.querySelectorAll('section.panel:not(.empty)')].map((p) => p.id)]")
         check(name + ": the navigation leads to what is drawn", links == drawn, links, drawn)
@@ -237,14 +288,168 @@ def check_answer(browser, pages):
     check("growth: the line to blame comes first", "block_made" in text(browser, "#verdict li[aria-current]"), text(browser, "#verdict li[aria-current]"))
     check("growth: and then the one whose request failed", "The request that failed came from here" in text(browser, "#verdict details[open]"), text(browser, "#verdict details[open]"))
     browser.open(pages.path("fault"))
-    drawn = "return [...document.querySelectorAll('#fault .address text.strong')].map((t) => t.textContent).join()"
+    drawn = "return [...document.querySelectorAll('#fault .address .strong')].map((t) => t.textContent).join()"
     check("fault: the block that the kernel was given is marked", "4.0 TiB past its end" in browser.run(drawn), browser.run(drawn))
-    for width in (1200, 600):
-        browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        browser.open(pages.path("fault"))
-        check("fault: the access is in sight at %d" % width, browser.run("return [...document.querySelectorAll('#fault .address')].every((a) => a.scrollWidth <= a.clientWidth + 1)"))
+    for name in ("fault", "ranks", "hostile", "many"):
+        for width in (1200, 600, 400):
+            browser.size(width, 900)
+            browser.open(pages.path(name))
+            wrong = browser.run(OVERPRINTED)
+            check("%s: the address is drawn, and nothing on top of anything at %d" % (name, width), not wrong, wrong)
     browser.cdp("Emulation.clearDeviceMetricsOverride")
     quiet(browser, "answer")
+
+
+def check_flame(browser, pages):
+    """Memory by call stack: it adds up, the two moments and their difference, keys, and a table."""
+    data = "const flame = JSON.parse(document.getElementById('cuwhy-data').textContent).processes[0].detail.devices[0].flame; const ledger = JSON.parse(document.getElementById('cuwhy-data').textContent).processes[0].detail.devices[0].ledger; "
+    for name in ("train", "growth", "oom", "snapshot", "events"):
+        browser.open(pages.path(name))
+        check(name + ": stacks add up to what PyTorch had allocated", browser.run(data + "return flame[ledger.at === 'peak' ? 'peak' : 'now'][0] === ledger.allocated"),
+              browser.run(data + "return [flame.now[0], flame.peak[0], ledger.allocated, ledger.at]"))
+        check(name + ": no callee holds more than its caller", browser.run(data + """
+            const sums = { now: flame.now.map(() => 0), peak: flame.peak.map(() => 0) };
+            for (let i = 1; i < flame.parent.length; i++) for (const key of ["now", "peak"]) sums[key][flame.parent[i]] += flame[key][i];
+            return flame.parent.every((p, i) => (i === 0 || p < i) && sums.now[i] <= flame.now[i] && sums.peak[i] <= flame.peak[i]);"""))
+        check(name + ": frames are drawn inside the graph", browser.run("""
+            const box = document.querySelector(".flame"), frame = box.getBoundingClientRect();
+            return box.children.length > 1 && [...box.children].every((c) => { const r = c.getBoundingClientRect(); return r.left >= frame.left - 1 && r.right <= frame.right + 1 && r.bottom <= frame.bottom + 1; });"""))
+    browser.open(pages.path("train"))
+    chosen = "const on = document.querySelector('.flame .on'); return on && on.textContent"
+    drawn = "return [...document.querySelectorAll('.flame > div')].map((d) => d.textContent + d.style.left + d.style.width).join()"
+    whole = browser.run(drawn)
+    browser.run("document.querySelector('.flame').focus()")
+    check("flame: the root is chosen first", browser.run(chosen) == "all tensors", browser.run(chosen))
+    browser.type("down")
+    first = browser.run(chosen)
+    check("flame: down goes to the first callee, and it is told", first != "all tensors" and first.split()[-1] in text(browser, "#flame .said") and "iB" in text(browser, "#flame .said"), first)
+    for _ in range(8):
+        browser.type("down")
+        browser.type("right")
+    deep = browser.run(chosen)
+    check("flame: right goes to a neighbor", deep != first, deep)
+    browser.type("enter")
+    check("flame: Enter zooms", browser.run(drawn) != whole and browser.run("return document.querySelector('.flame .on').style.width") == "100%")
+    for _ in range(20):
+        browser.type("escape")
+    check("flame: Escape goes back", browser.run(drawn) == whole)
+    modes = browser.run("return [...document.querySelectorAll('#flame .tools button[aria-pressed]')].map((b) => b.textContent)")
+    check("flame: two moments and the difference", modes == ["At the end", "When tensors held the most", "Difference"] or modes == ["When memory ran out", "When tensors held the most", "Difference"], modes)
+    browser.run("document.querySelectorAll('#flame .tools button[aria-pressed]')[2].click()")
+    check("flame: the difference is another graph", browser.run(drawn) != whole and browser.run("return document.querySelectorAll('#flame .tools button[aria-pressed=true]').length") == 1)
+    check("flame: a table tells the same", ".py:" in text(browser, "#flame details table") and "difference" in text(browser, "#flame details table"))
+    browser.open(pages.path("nomemory"))
+    check("flame: without memory there is none", browser.run("return document.getElementById('flame') === null"))
+    quiet(browser, "flame")
+
+
+# What was live at the failure, else at the end, by the lives of blocks; read here once more, without the page's own code.
+LIVES = r"""
+const device = JSON.parse(document.getElementById("cuwhy-data").textContent).processes[0].detail.devices[0];
+const blocks = device.blocks;
+const packed = Uint8Array.from(atob(document.getElementById("cuwhy-islands").textContent.split("\n")[blocks.island]), (c) => c.charCodeAt(0));
+return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer().then((buffer) => {
+  const bytes = new Uint8Array(buffer);
+  let at = 0;
+  const next = () => { let n = 0, k = 1, b; do { b = bytes[at++]; n += (b & 127) * k; k *= 128; } while (b > 127); return n; };
+  const column = () => Array.from({ length: blocks.n }, next);
+  const [born, length, place, size, line] = [column(), column(), column(), column(), column()];
+  let event = 0, y = 0, live = 0, high = 0, overlap = 0;
+  const moment = blocks.failed === undefined ? blocks.events : blocks.failed;
+  const taken = [];
+  born.forEach((b, i) => {
+    event += b;
+    y += place[i] % 2 ? -(place[i] + 1) / 2 : place[i] / 2;
+    high = Math.max(high, y + size[i]);
+    if (event <= moment && (!length[i] || event + length[i] > moment)) {
+      live += 512 * size[i];
+      taken.push([y, y + size[i]]);
+    }
+  });
+  taken.sort((a, b) => a[0] - b[0]).forEach((t, i) => { overlap += i && t[0] < taken[i - 1][1]; });
+  return { live, now: device.flame.now[0], read: at === bytes.length, fits: high * 512 <= blocks.height, overlap, lines: line.every((l) => l <= blocks.lines.length) };
+});
+"""
+
+
+def check_blocks(browser, pages):
+    """Every block over time: what is drawn adds up; keys and wheel zoom; a block says its size and line."""
+    for name in ("train", "growth", "snapshot", "events", "gaps"):
+        browser.open(pages.path(name))
+        ready = until(browser, "const b = document.querySelector('.blocks'); return b && b.dataset.ready", lambda now: now == "yes")
+        check(name + ": blocks are drawn", ready == "yes" and browser.run("const c = document.querySelector('.blocks canvas'); return new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size") > 1)
+        seen = browser.run(LIVES)
+        check(name + ": what is live adds up to what PyTorch had", seen["live"] == seen["now"], seen)
+        check(name + ": no two live ones are in one place", seen["overlap"] == 0 and seen["fits"] and seen["read"] and seen["lines"], seen)
+    picture = "return document.querySelector('.blocks canvas').toDataURL()"
+    browser.open(pages.path("train"))
+    until(browser, "return document.querySelector('.blocks').dataset.ready", lambda now: now == "yes")
+    whole = browser.run(picture)
+    browser.run("document.querySelector('.blocks').focus()")
+    browser.type("+")
+    zoomed = until(browser, picture, lambda now: now != whole)
+    check("blocks: plus zooms", zoomed != whole)
+    browser.type("right")
+    check("blocks: arrows move", until(browser, picture, lambda now: now != zoomed) != zoomed)
+    browser.type("0")
+    check("blocks: 0 shows everything", until(browser, picture, lambda now: now == whole) == whole)
+    browser.type("enter")
+    said = text(browser, "#blocks .said")
+    check("blocks: Enter tells of the largest", "program.py:" in said and "iB" in said and "allocated at" in said, said)
+    browser.type("0")
+    wheel = "const c = document.querySelector('.blocks canvas'); const r = c.getBoundingClientRect(); const e = new WheelEvent('wheel', {deltaY: -240, clientX: r.left + 100, clientY: r.top + 50, bubbles: true, cancelable: true}); c.dispatchEvent(e); return e.defaultPrevented"
+    check("blocks: the wheel zooms", browser.run(wheel) and until(browser, picture, lambda now: now != whole) != whole)
+    browser.run("document.activeElement.blur()")
+    check("blocks: but only after a click: pages must scroll", not browser.run(wheel))
+    browser.run("const c = document.querySelector('.blocks canvas'); const r = c.getBoundingClientRect(); c.dispatchEvent(new PointerEvent('pointermove', {clientX: r.left + 300, clientY: r.bottom - 20, bubbles: true}))")
+    check("blocks: hovering names size and line", "iB from " in text(browser, "#blocks .said") and "program.py:" in text(browser, "#blocks .said"), text(browser, "#blocks .said"))
+    check("blocks: a table tells of the largest", ".py:" in text(browser, "#blocks details table"))
+    for name in ("nomemory", "dump"):
+        browser.open(pages.path(name))
+        check(name + ": without events there are no blocks", browser.run("return document.getElementById('blocks') === null"))
+    quiet(browser, "blocks")
+
+
+def check_causes(browser, pages):
+    """The name of a cause leads to what it means, which the page contains."""
+    for name in ("fault", "oom", "bundle", "dump", "snapshot", "newer", "nogpu"):
+        browser.open(pages.path(name))
+        cause = browser.run("return JSON.parse(document.getElementById('cuwhy-data').textContent).verdict.cause")
+        browser.click("#verdict .meta a")
+        check(name + ": the cause is a link", browser.run("return location.hash") == "#cause-" + cause, browser.run("return location.hash"))
+        said = text(browser, "#cause-" + cause)
+        check(name + ": to an open explanation", browser.run("return document.getElementById(arguments[0]).open", "cause-" + cause) and "How it is recognized" in said and "What to try" in said, said[:200])
+        check(name + ": each is explained once", browser.run("return JSON.parse(document.getElementById('cuwhy-data').textContent).causes.length") == browser.run("return document.querySelectorAll('details.cause').length"))
+        dead = browser.run("return [...document.querySelectorAll('main a')].map((a) => a.getAttribute('href')).filter((h) => h[0] !== '#' || !document.getElementById(h.slice(1)))")
+        check(name + ": no link leads to nowhere", not dead, dead)
+    browser.open(pages.path("bundle"))
+    check("bundle: the doctor's checks have links, too", browser.run("return document.querySelector('#environment table a').getAttribute('href')") == "#cause-driver-too-old")
+    quiet(browser, "causes")
+
+
+def check_room(browser, pages):
+    """What does not fit scrolls, and says so; names stay whole."""
+    for name in ("fault", "handled", "gaps", "many", "ranks", "snapshot", "bundle", "nogpu"):
+        for width in (1200, 400):
+            browser.size(width, 900)
+            browser.open(pages.path(name))
+            browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
+            wrong = until(browser, SCROLLS, lambda now: not now)
+            check("%s: what is out of sight has a cue at %d" % (name, width), not wrong, wrong)
+            broken = browser.run(BROKEN)
+            check("%s: no name is broken at %d" % (name, width), not broken, broken[:3])
+            check("%s: the page itself does not scroll sideways at %d" % (name, width), browser.run("return document.documentElement.scrollWidth <= innerWidth"))
+    browser.size(400, 900)
+    browser.open(pages.path("fault"))
+    cue = "return document.querySelector('#fault .scroll + .more').textContent"
+    check("room: a table says that there is more", "scroll sideways" in until(browser, cue, bool), browser.run(cue))
+    browser.run("const s = document.querySelector('#fault .scroll'); s.scrollLeft = s.scrollWidth")
+    check("room: and stops saying so at its end", "sideways" not in until(browser, cue, lambda now: "sideways" not in now), browser.run(cue))
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+    for name in ("nogpu", "nothing"):
+        browser.open(pages.path(name))
+        check(name + ": no notes that do not matter", browser.run("return document.querySelector('.notice') === null"), text(browser, ".notice"))
+    quiet(browser, "room")
 
 
 def check_keys(browser, pages):
@@ -374,7 +579,7 @@ def check_without_charts(browser, pages):
         said = text(browser, "#" + panel)
         check(name + " without charts: ready", browser.run("return document.documentElement.dataset.ready") == "yes")
         check(name + " without charts: says so", "built without uPlot" in said and "could not be drawn" not in said, said)
-        check(name + " without charts: nothing is drawn", browser.run("return document.querySelectorAll('canvas').length") == 0)
+        check(name + " without charts: nothing is drawn", browser.run("return document.querySelectorAll('.uplot, canvas').length === document.querySelectorAll('.blocks canvas').length"))
         check(name + " without charts: the table is there", panel != "what-if" or (table and table in said), said)
         for other in PANELS:
             seen = browser.run(PANEL, other)
@@ -512,6 +717,27 @@ def check_jobs(browser, pages):
     quiet(browser, "jobs")
 
 
+def check_axe(browser, pages):
+    """Every kind of page, in light and dark, narrow and wide, with everything unfolded."""
+    program = axe.source_of(pages.build)
+    if not program:
+        print("browser: axe-core is not checked: npm cannot download it")
+        return
+    for name in DRAWN:
+        for scheme, width in (("light", 1200), ("dark", 400)):
+            browser.prefer(scheme)
+            browser.size(width, 900)
+            browser.open(pages.path(name))
+            browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
+            if browser.run("return document.querySelector('.blocks') !== null"):
+                until(browser, "return document.querySelector('.blocks').dataset.ready", lambda now: now == "yes")
+            found = axe.findings(browser, program)
+            check("%s: axe finds nothing serious (%s, %d)" % (name, scheme, width), not found, found)
+    browser.prefer("light")
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+    quiet(browser, "axe")
+
+
 def check_speed(browser, pages):
     """The best of several loads: the machine may be busy."""
     for name in ("events", "many", "growth", "job-many"):
@@ -541,8 +767,8 @@ def main():
     try:
         pages = making.Pages(given.build, folder)
         names = [name for name in DRAWN if name.startswith("job") or not given.jobs]
-        parts = (check_jobs,) if given.jobs else (check_verdicts, check_answer, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices,
-                                                  check_jobs, check_without_charts, check_speed)
+        parts = (check_jobs,) if given.jobs else (check_verdicts, check_answer, check_causes, check_flame, check_blocks, check_room, check_kinds, check_what_if,
+                                                  check_keys, check_themes, check_copy, check_choices, check_jobs, check_without_charts, check_axe, check_speed)
         (pages.make_jobs if given.jobs else pages.make)()
         with Browser(shutil.which("chromium"), shutil.which("chromedriver")) as browser:
             for name in names:

@@ -14,6 +14,8 @@
 #include "input/recording/memory_map.h"
 #include "memory_make.h"
 #include "write/page.h"
+#include "write/page_blocks.h"
+#include "write/page_flame.h"
 
 #define EVIL "</script><script>alert(1)</script><!-- & \xe2\x80\xa8 \xff.py"
 
@@ -119,8 +121,8 @@ static void island__hostile_names_stay_text(void **state)
 		skip();
 	}
 	assert_non_null(j);
-	assert_int_equal(times(whole, "</script"), 2);
-	assert_int_equal(times(whole, "<script"), 2);
+	assert_int_equal(times(whole, "</script"), 3);
+	assert_int_equal(times(whole, "<script"), 3);
 	assert_int_equal(times(whole, "<!--"), 1);		/* uPlot's license */
 	assert_int_equal(times(whole, "</noscript"), 1);
 	assert_int_equal(times(whole, "&lt;b&gt;others&lt;/b&gt; see &amp; more"), 1);
@@ -596,9 +598,90 @@ static void source__who_holds_the_memory_and_what_reasons_name(void **state)
 	rmdir(folder);
 }
 
+/* --- blocks and stacks ---------------------------------------------------------------------------- */
+
+static void blocks__of_too_many_the_least_are_left_out(void **state)
+{
+	size_t left = 100;
+	struct lives l;
+	struct buf b;
+	json_t *j;
+
+	(void)state;
+	buf_init(&b, 1 << 20);
+	lives_init(&l, left);
+	for (uint64_t i = 0; i < 10000; i++) {	/* each lives for one event, and is larger than the one before */
+		struct life what = {.addr = (i + 1) << 24, .size = 512 * (i + 1), .line = -1};
+
+		lives_made(&l, &what);
+		lives_event(&l, i);
+		lives_freed(&l, &what);
+		lives_event(&l, i);
+	}
+	j = lives_json(&l, 0, 0, &left, &b);
+	assert_int_equal(json_integer_value(json_object_get(j, "n")), 100);
+	assert_int_equal(json_integer_value(json_object_get(j, "left_out")), 9900);
+	assert_int_equal(left, 0);
+	/* what is left are the largest: place for them, and for nothing else */
+	assert_int_equal(json_integer_value(json_object_get(j, "height")), 512 * (9901 + 10000) * 100 / 2);
+	assert_true(json_array_size(json_object_get(j, "us")) <= 1024);
+	assert_int_equal(b.data[b.len - 1], '\n');
+	json_decref(j);
+	assert_true(json_is_null(j = lives_json(&l, 0, 1, &left, &b)));
+	json_decref(j);
+	lives_release(&l);
+	buf_release(&b);
+}
+
+static void blocks__an_address_that_comes_twice_ended_in_between(void **state)
+{
+	struct life what = {.addr = 4096, .size = 512, .line = -1}, other = {.addr = 8192, .size = 1024, .line = -1};
+	struct lives l;
+
+	(void)state;
+	lives_init(&l, 100);
+	lives_freed(&l, &other);	/* was there from the start */
+	lives_event(&l, 0);
+	lives_made(&l, &what);
+	lives_event(&l, 1);
+	lives_made(&l, &what);	/* its free was lost */
+	lives_event(&l, 2);
+	assert_int_equal(l.n, 3);
+	assert_int_equal(l.list[0].born, 0);
+	assert_int_equal(l.list[0].died, 1);
+	assert_int_equal(l.list[1].born, 1);
+	assert_int_equal(l.list[1].died, 2);
+	assert_int_equal(l.list[2].died, LIFE_OPEN);
+	lives_release(&l);
+}
+
+static void flame__adds_up_and_drops_what_is_tiny(void **state)
+{
+	struct flame f;
+	json_t *j;
+
+	(void)state;
+	flame_init(&f);
+	flame_add(&f, (int[]){0, 1}, 2, FLAME_NOW, 6000);
+	flame_add(&f, (int[]){0, 2}, 2, FLAME_NOW, 3000);
+	flame_add(&f, (int[]){0, 2}, 2, FLAME_PEAK, 9000);
+	flame_add(&f, (int[]){3}, 1, FLAME_NOW, 1);
+	j = flame_json(&f, "oom");
+	assert_int_equal(json_array_size(json_object_get(j, "parent")), 4);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(j, "now"), 0)), 9001);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(j, "now"), 1)), 9000);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(j, "peak"), 3)), 9000);
+	assert_int_equal(json_integer_value(json_object_get(j, "left_out")), 1);
+	json_decref(j);
+	flame_release(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blocks__of_too_many_the_least_are_left_out),
+		cmocka_unit_test(blocks__an_address_that_comes_twice_ended_in_between),
+		cmocka_unit_test(flame__adds_up_and_drops_what_is_tiny),
 		cmocka_unit_test(island__no_byte_of_it_can_end_it),
 		cmocka_unit_test(island__hostile_names_stay_text),
 		cmocka_unit_test(page__memory_adds_up),

@@ -37,6 +37,63 @@ export function rich(text) {
 // What a panel shows instead of data.
 export const missing = (...words) => el("p", { class: "missing" }, ...words);
 
+// A path breaks after its slashes, never inside the name of a folder or a file.
+const WHOLE_MAX = 48; // a longer name may have to break
+export function unbroken(text) {
+  const words = String(text === null || text === undefined ? "" : text).split(/(\s+)/);
+  return words.map((word) =>
+    /[/-]/.test(word)
+      ? word
+          .split(/(?<=\/)/)
+          .map((part, i) => [
+            i ? el("wbr", {}) : null,
+            part.length <= WHOLE_MAX ? el("span", { class: "whole" }, part) : part,
+          ])
+      : word,
+  );
+}
+
+// What may be wider or higher than its place. Whether there is more to see, and where, is shown by `showMore`.
+export const scroller = (label, child, more) =>
+  el("div", { class: "scroll" + (more ? " " + more : ""), tabindex: 0, role: "group", "aria-label": label }, child);
+
+const MORE = [
+  ["right", "columns to the right: scroll sideways"],
+  ["left", null],
+  ["below", "rows below: scroll down"],
+  ["above", null],
+];
+
+function tellMore(box, words) {
+  const is = {
+    right: box.scrollWidth - box.clientWidth - box.scrollLeft > 2,
+    left: box.scrollLeft > 2,
+    below: box.scrollHeight - box.clientHeight - box.scrollTop > 2,
+    above: box.scrollTop > 2,
+  };
+  for (const [side] of MORE) box.classList.toggle("more-" + side, is[side]);
+  if (words) {
+    const said = MORE.filter(([side, text]) => text && is[side]).map(([, text]) => text);
+    words.textContent = said.length ? "more " + said.join("; more ") : "";
+  }
+}
+
+// An edge that hides something is shaded, and words below say so.
+export function showMore(node) {
+  const watch = new ResizeObserver((seen) => seen.forEach(({ target }) => target.tell()));
+  for (const box of node.querySelectorAll(".scroll, .source")) {
+    const words = box.matches(".scroll") ? el("p", { class: "more", "aria-hidden": "true" }) : null;
+    if (words) box.after(words);
+    box.tell = () => tellMore(box, words);
+    box.addEventListener("scroll", box.tell, { passive: true });
+    watch.observe(box);
+    if (box.firstElementChild) {
+      box.firstElementChild.tell = box.tell;
+      watch.observe(box.firstElementChild);
+    }
+  }
+}
+
 // A table with its header; cells are texts or nodes, a cell {n: …} is a number.
 export function table(caption, heads, rows, more) {
   const cell = (value, tag, more) => {
@@ -88,7 +145,7 @@ async function copy(text) {
 }
 
 export function copyButton(text, what, label = "Copy") {
-  const button = el("button", { type: "button", "aria-label": "Copy " + what }, label);
+  const button = el("button", { type: "button", "aria-label": `${label}: ${what}` }, label);
   button.addEventListener("click", async () => {
     button.textContent = (await copy(text)) ? "Copied" : "Select and copy by hand";
     button.focus();

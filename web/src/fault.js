@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fault: the block and thread in the kernel's grid, and the address among the allocations around it.
-import { el, missing, svg, table } from "./dom.js";
+import { el, missing, scroller, svg, table, unbroken } from "./dom.js";
 import { placeText } from "./verdict.js";
 import { bytes, count, isNumber, list, many, object, stream, triple, tuple } from "./format.js";
 
@@ -175,17 +175,8 @@ function withGiven(pieces, memory, sources) {
 
 const madeAt = (piece, lines) => lines[piece.made] || piece.place || "";
 
-function label(piece, lines) {
-  const made = madeAt(piece, lines);
-  return [
-    piece.torch ? "PyTorch block" : piece.kind,
-    piece.state === "freed" ? ", freed" : "",
-    made ? ", " + made : "",
-  ].join("");
-}
-
-// Not to scale: widths grow with the logarithm of sizes and distances.
-const width = (n) => Math.max(6, Math.min(150, 6 * Math.log2(Number(n) / 256 + 2)));
+// Not to scale: heights grow with the logarithm of sizes.
+const height = (n) => Math.max(26, Math.min(64, 3 * Math.log2(Number(n) / 256 + 2)));
 
 // The drawing has room for a few: those that contain the address, two on each side of it, and the one that
 // the kernel had a pointer to.
@@ -201,105 +192,97 @@ function nearest(pieces, address) {
   }));
 }
 
+// From the lowest address to the highest: pieces, gaps, and the access, which splits a gap that it lies in.
 function strips(pieces, address) {
   const out = [];
   let end = null;
+  const access = { access: true };
+  const gap = (from, to, cut) => {
+    if (to > from) out.push({ gap: to - from, cut });
+  };
   for (const piece of pieces) {
-    if (end !== null && piece.from > end)
-      out.push({ gap: piece.from - end, from: end, to: piece.from, cut: piece.cut });
-    out.push({ piece, from: piece.from, to: piece.to });
+    if (end === null && address < piece.from) {
+      out.push(access);
+      gap(address, piece.from, piece.cut);
+    } else if (end !== null && end <= address && address < piece.from) {
+      gap(end, address, false);
+      out.push(access);
+      gap(address, piece.from, piece.cut);
+    } else if (end !== null) {
+      gap(end, piece.from, piece.cut);
+    }
+    out.push({ piece, holds: piece.from <= address && address < piece.to });
     end = end === null || piece.to > end ? piece.to : end;
   }
-  if (out.length && address < out[0].from)
-    out.unshift({ gap: out[0].from - address, from: address, to: out[0].from, open: true });
-  if (end !== null && address >= end) out.push({ gap: address - end, from: end, to: address + 1n, open: true });
+  if (end !== null && address >= end) {
+    gap(end, address, false);
+    out.push(access);
+  }
   return out;
 }
 
-function addressRow(title, pieces, address, lines) {
-  const parts = strips(nearest(pieces, address), address);
-  let x = 4;
-  const row = svg("svg", { height: 74, role: "img" });
-  const words = [];
-  for (const part of parts) {
-    const w = part.cut
-      ? 40
-      : part.gap !== undefined
-        ? Math.max(26, width(part.gap))
-        : Math.max(54, width(part.to - part.from));
-    const holds = address >= part.from && address < part.to;
-    if (part.gap === undefined) {
-      const freed = part.piece.state === "freed";
-      row.append(
-        svg(
-          "rect",
-          {
-            x,
-            y: 26,
-            width: w,
-            height: 22,
-            rx: 2,
-            fill: freed ? "none" : part.piece.torch ? "var(--tensors)" : "var(--libs)",
-            stroke: freed ? "var(--bad)" : "none",
-            "stroke-dasharray": freed ? "4 3" : null,
-          },
-          svg("title", {}, `${part.piece.address}, ${bytes(part.piece.size)}: ${label(part.piece, lines)}`),
-        ),
-      );
-      row.append(svg("text", { x: x + w / 2, y: 62, "text-anchor": "middle" }, bytes(part.piece.size)));
-      if (part.piece.given)
-        row.append(
-          svg("rect", {
-            x: x - 1.5,
-            y: 24.5,
-            width: w + 3,
-            height: 25,
-            rx: 3,
-            fill: "none",
-            stroke: "var(--ink)",
-            "stroke-width": 1.5,
-          }),
-          svg(
-            "text",
-            { x: x - 1, y: 13, class: "strong" },
-            part.piece.given,
-            `; the access is ${distance(part.piece, address)}`,
-          ),
-        );
-    } else {
-      if (part.cut) row.append(svg("text", { x: x + w / 2, y: 41, "text-anchor": "middle" }, "\u22ef"));
-      else row.append(svg("path", { d: `M${x + 2} 37h${w - 4}`, stroke: "var(--faint)", "stroke-dasharray": "2 3" }));
-      if (w > 34 && !part.cut)
-        row.append(svg("text", { x: x + w / 2, y: 62, "text-anchor": "middle" }, bytes(Number(part.gap))));
-    }
-    if (holds) {
-      const at = part.open
-        ? part.from === address
-          ? x + 2
-          : x + w - 2
-        : x + 3 + (Number(address - part.from) / Number(part.to - part.from)) * (w - 6);
-      row.append(
-        svg("path", {
-          d: `M${at} 20v32m-5 -32h10l-5 7z`,
-          stroke: "var(--bad)",
-          "stroke-width": 1.5,
-          fill: "var(--bad)",
-        }),
-        svg("text", { x: Math.max(4, at - 26), y: 13, class: "bad" }, "the access"),
-      );
-      words.push(
-        part.gap === undefined ? `inside ${label(part.piece, lines)}` : `in a gap of ${bytes(Number(part.gap))}`,
-      );
-    }
-    x += w + 2;
-  }
-  row.setAttribute("viewBox", `0 0 ${Math.max(x + 40, 300)} 74`);
-  row.setAttribute("width", Math.max(x + 40, 300));
-  row.setAttribute(
-    "aria-label",
-    `${title}: ${many(pieces.length, "piece")} around the address; it is ${words.join(", ") || "outside of them"}`,
+const ACCESS = "the access";
+
+function pieceRow(piece, holds, address, lines) {
+  const freed = piece.state === "freed";
+  const made = madeAt(piece, lines);
+  const tall = height(piece.size);
+  const part = holds ? Number(address - piece.from) / Math.max(1, Number(piece.to - piece.from)) : 0;
+  return el(
+    "li",
+    {},
+    el(
+      "span",
+      {
+        class: "bar-of" + (piece.torch ? " torch" : "") + (freed ? " freed" : "") + (piece.given ? " given" : ""),
+        css: { height: tall + "px" },
+        "aria-hidden": "true",
+      },
+      holds ? el("i", { css: { top: 100 * part + "%" } }) : null,
+    ),
+    el(
+      "span",
+      {},
+      el("b", {}, bytes(piece.size)),
+      ` ${piece.torch ? "PyTorch block" : piece.kind}${freed ? ", freed" : ""}`,
+      made ? [", ", unbroken(made)] : null,
+      piece.given
+        ? el("span", { class: "strong" }, `; ${piece.given}; ${ACCESS} is ${distance(piece, address)}`)
+        : null,
+      holds
+        ? el("span", { class: "bad" }, ` \u25c2 ${ACCESS} is inside, at byte ${count(Number(address - piece.from))}`)
+        : null,
+    ),
   );
-  return el("div", { class: "address" }, row);
+}
+
+// Downwards as addresses rise: a row never covers another, and there is room for its name at any width.
+function addressMap(title, pieces, address, lines) {
+  return el(
+    "figure",
+    {},
+    el("h3", {}, title),
+    el(
+      "ol",
+      { class: "address" },
+      strips(nearest(pieces, address), address).map((part) =>
+        part.piece
+          ? pieceRow(part.piece, part.holds, address, lines)
+          : part.access
+            ? el("li", { class: "access" }, el("span", { "aria-hidden": "true" }), el("b", { class: "bad" }, ACCESS))
+            : el(
+                "li",
+                { class: "gap" },
+                el("span", { class: part.cut ? "cut" : null, "aria-hidden": "true" }, part.cut ? "\u22ee" : ""),
+                el(
+                  "span",
+                  { class: "soft" },
+                  part.cut ? "some may be omitted here" : `${bytes(Number(part.gap))} without memory`,
+                ),
+              ),
+      ),
+    ),
+  );
 }
 
 const distance = (p, address) =>
@@ -310,9 +293,8 @@ const distance = (p, address) =>
       : bytes(Number(address - p.to)) + " past its end";
 
 function addressTable(pieces, address, lines) {
-  return el(
-    "div",
-    { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory around the address" },
+  return scroller(
+    "Memory around the address",
     el(
       "table",
       { "aria-label": "Memory around the address" },
@@ -342,8 +324,8 @@ function addressTable(pieces, address, lines) {
               (p.torch ? "PyTorch block" : p.kind + (p.kind === "device" && p.device >= 0 ? " " + p.device : "")) +
                 (p.state === "freed" ? " (freed)" : ""),
             ),
-            el("td", {}, madeAt(p, lines), p.given ? el("div", { class: "soft" }, p.given) : null),
-            el("td", {}, lines[p.freed] ? (p.after ? "after " : "") + lines[p.freed] : ""),
+            el("td", {}, unbroken(madeAt(p, lines)), p.given ? el("div", { class: "soft" }, p.given) : null),
+            el("td", {}, lines[p.freed] ? unbroken((p.after ? "after " : "") + lines[p.freed]) : ""),
             el("td", {}, distance(p, address)),
           ),
         ),
@@ -368,21 +350,20 @@ function addressView(fault, detail, kind) {
   const driver = pieces.filter((p) => !p.torch);
   const torch = pieces.filter((p) => p.torch);
   return [
-    driver.length
-      ? [el("h3", {}, "The address: driver allocations"), addressRow("Driver allocations", driver, address, lines)]
-      : null,
-    torch.length
-      ? [
-          el("h3", {}, driver.length ? "PyTorch blocks inside them" : "The address: PyTorch blocks"),
-          addressRow("PyTorch blocks", torch, address, lines),
-        ]
-      : null,
     el(
-      "p",
-      { class: "soft" },
-      "In order of address, not to scale; dotted lines are addresses without memory" +
-        (pieces.some((p) => p.far) || pieces.length > 10 ? "; at \u22ef some may be omitted." : "."),
+      "div",
+      { class: "pair" },
+      driver.length ? addressMap("The address: driver allocations", driver, address, lines) : null,
+      torch.length
+        ? addressMap(
+            driver.length ? "PyTorch blocks inside them" : "The address: PyTorch blocks",
+            torch,
+            address,
+            lines,
+          )
+        : null,
     ),
+    el("p", { class: "soft" }, "Downwards in order of address, not to scale."),
     el(
       "details",
       { open: pieces.length <= 8 || null },
@@ -397,11 +378,15 @@ function running(fault) {
   if (!list(run.places).length) return null;
   return [
     el("h3", {}, "Where its threads were"),
-    table(
+    scroller(
       "Where its threads were",
-      ["instruction", { n: "threads" }],
-      run.places.map((p) => [el("code", {}, p.pc || "not known"), { n: count(p.threads) }]),
-      "narrow",
+      table(
+        "Where its threads were",
+        ["instruction", { n: "threads" }],
+        run.places.map((p) => [el("code", {}, p.pc || "not known"), { n: count(p.threads) }]),
+        "narrow",
+      ),
+      "tall",
     ),
   ];
 }
@@ -412,16 +397,20 @@ function waiting(verdict) {
   if (!threads.length) return null;
   return [
     el("h3", {}, "Who waited for it"),
-    table(
+    scroller(
       "Who waited",
-      ["thread", "in", { n: "for" }, "line"],
-      threads.map((w) => [
-        w.tid,
-        [el("code", {}, w.api || "not known"), w.polls ? ", repeatedly" : ""],
-        { n: isNumber(w.seconds) ? w.seconds + " s" : "" },
-        w.file ? `${w.file}:${w.line}` : "not known",
-      ]),
-      "narrow",
+      table(
+        "Who waited",
+        ["thread", "in", { n: "for" }, "line"],
+        threads.map((w) => [
+          w.tid,
+          [el("code", {}, w.api || "not known"), w.polls ? ", repeatedly" : ""],
+          { n: isNumber(w.seconds) ? w.seconds + " s" : "" },
+          w.file ? unbroken(`${w.file}:${w.line}`) : "not known",
+        ]),
+        "narrow",
+      ),
+      "tall",
     ),
   ];
 }

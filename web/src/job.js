@@ -177,7 +177,7 @@ export function jobVerdict(data) {
           : null,
       ),
       part("FIX", list(verdict.fix).length ? fixOf(verdict) : null),
-      part("CONFIDENCE", verdict.certainty ? sureOf(verdict) : null),
+      part("CONFIDENCE", verdict.certainty ? sureOf(data, verdict) : null),
       part(
         "ORDER",
         because.length

@@ -300,7 +300,8 @@ function collectivesOf(job, rank) {
   );
 }
 
-function rankView(job, rank, go) {
+function rankView(data, rank, go) {
+  const job = object(data.job);
   const verdict = verdictOf(job, rank.at);
   const of = isNumber(rank.of) ? rankOf(job, rank.of) : null;
   const rows = [
@@ -354,7 +355,7 @@ function rankView(job, rank, go) {
           el("h2", {}, "FIX"),
           el("div", {}, fixOf(verdict)),
           el("h2", {}, "CONFIDENCE"),
-          el("div", {}, sureOf(verdict)),
+          el("div", {}, sureOf(data, verdict)),
         )
       : rank.file
         ? missing("All of its verdict is in the job folder: ", el("code", {}, rank.file))
@@ -561,7 +562,7 @@ export function ranksPanel(data, process, device, live) {
     const h = height();
     if (at * h < tree.scrollTop) tree.scrollTop = at * h;
     if ((at + 1) * h > tree.scrollTop + tree.clientHeight) tree.scrollTop = (at + 1) * h - tree.clientHeight;
-    clear(said).append(...(row.rank ? rankView(job, row.rank, go) : groupView(job, row)).flat().filter(Boolean));
+    clear(said).append(...(row.rank ? rankView(data, row.rank, go) : groupView(job, row)).flat().filter(Boolean));
     draw();
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last launches before the failure, on a line for each thread and stream; and the recorded errors.
-import { clear, el, missing, svg } from "./dom.js";
+import { clear, el, missing, scroller, svg, unbroken } from "./dom.js";
 import { placeText } from "./verdict.js";
 import { count, isNumber, list, many, object, seconds, stream, triple } from "./format.js";
 
@@ -119,9 +119,8 @@ function lanesView(launches, shown, end, lines, said) {
 }
 
 function launchTable(launches, shown, end, lines) {
-  return el(
-    "div",
-    { class: "scroll", tabindex: 0, role: "group", "aria-label": "Launches, newest first" },
+  return scroller(
+    "Launches, newest first",
     el(
       "table",
       { "aria-label": "Launches, newest first" },
@@ -155,7 +154,7 @@ function launchTable(launches, shown, end, lines) {
               ),
               el("td", { class: "n" }, l.dims ? triple(l.dims.slice(0, 3)) : ""),
               el("td", { class: "n" }, l.dims ? triple(l.dims.slice(3)) : ""),
-              el("td", { class: "place" }, lines[l.line] || lines[l.forward] || ""),
+              el("td", { class: "place" }, unbroken(lines[l.line] || lines[l.forward])),
               el("td", {}, list(launches.lanes)[l.lane] ? laneName(launches.lanes[l.lane]) : ""),
             ),
           ),
@@ -232,16 +231,15 @@ export function errorsPanel(data, process) {
               i ? "; " : "",
               note.title,
               " (",
-              el("span", { class: "place" }, placeText(object(note.where))),
+              el("span", { class: "place" }, unbroken(placeText(object(note.where)))),
               ")",
             ]),
           handled.length > 8 ? "; \u2026" : ".",
         )
       : null,
     failures.left_out ? missing(`${many(failures.left_out, "earlier one")} are omitted.`) : null,
-    el(
-      "div",
-      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Errors" },
+    scroller(
+      "Errors",
       el(
         "table",
         { "aria-label": "Errors, oldest first" },
@@ -266,7 +264,7 @@ export function errorsPanel(data, process) {
               el("th", { scope: "row", class: "n" }, seconds(f.us / 1e6)),
               el("td", {}, f.source, f.api ? [": ", el("code", {}, f.api)] : ""),
               el("td", {}, f.code ? `${f.code} ${f.name || ""} ` : "", el("span", { class: "soft" }, f.text || "")),
-              el("td", { class: "place" }, lines[f.line] || ""),
+              el("td", { class: "place" }, unbroken(lines[f.line])),
               el("td", { class: "n" }, count(f.count)),
             ),
           ),

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the page's data and shows it, panel by panel. A panel that fails says so and leaves the others alone.
-import { clear, el, missing } from "./dom.js";
-import { count, isNumber, list, object } from "./format.js";
+import { clear, el, missing, showMore } from "./dom.js";
+import { capital, count, isNumber, list, many, object } from "./format.js";
+import { blocksPanel } from "./blocks.js";
+import { causesPanel } from "./causes.js";
 import { verdictPanel } from "./verdict.js";
 import { faultPanel } from "./fault.js";
 import { ledgerPanel, linesPanel, timelinePanel } from "./memory.js";
+import { flamePanel } from "./flame.js";
 import { mapPanel } from "./map.js";
 import { whatIfPanel } from "./whatif.js";
 import { errorsPanel, launchesPanel } from "./launches.js";
@@ -16,20 +19,41 @@ const PANELS = [
   ["ranks", "Ranks over time", "Ranks", ranksPanel],
   ["fault", "The fault", "Fault", faultPanel],
   ["timeline", "Memory over time", "Over time", timelinePanel],
+  ["blocks", "Every block over time", "Blocks", blocksPanel],
   ["what-if", "What other settings would have changed", "What if", whatIfPanel],
   ["ledger", "What held the memory", "Ledger", ledgerPanel],
   ["map", "PyTorch's segments", "Segments", mapPanel],
   ["lines", "Memory by line", "Lines", linesPanel],
+  ["flame", "Memory by call stack", "Stacks", flamePanel],
   ["launches", "Last launches", "Launches", launchesPanel],
   ["errors", "Errors", "Errors", errorsPanel],
   ["processes", "Processes", "Processes", processesPanel],
   ["environment", "Environment", "Environment", environmentPanel],
+  ["causes", "What the causes mean", "Causes", causesPanel],
 ];
 
-// A bundle describes a machine, not a run; a job has ranks on many of them.
-const ONLY = { bundle: "environment", job: "ranks" };
-const panelsOf = (data) =>
-  PANELS.filter(([id]) => (ONLY[data.input.kind] ? id === ONLY[data.input.kind] : id !== "ranks"));
+// A bundle describes a machine, not a run; a job has ranks on many of them. What never used a GPU has no kernels and no GPU memory to tell about.
+const OF_A_GPU = ["fault", "timeline", "blocks", "what-if", "ledger", "map", "lines", "flame", "launches"];
+
+function usedGpu(data, detail) {
+  if (data.input.kind !== "recording") return true;
+  return (
+    list(detail.devices).length > 0 ||
+    list(object(detail.launches).list).length > 0 ||
+    list(detail.environment).some(([name]) => /^device \d/.test(name)) ||
+    Boolean(object(data.verdict).fault || object(data.verdict).kernel || list(data.missing).length)
+  );
+}
+
+const ONLY = { bundle: ["environment", "causes"], job: ["ranks", "causes"] };
+
+function panelsOf(data, process) {
+  const only = ONLY[data.input.kind];
+  if (only) return PANELS.filter(([id]) => only.includes(id));
+  if (data.input.kind === "recording" && !list(data.processes).length) return [];
+  const gpu = usedGpu(data, object(process.detail));
+  return PANELS.filter(([id]) => id !== "ranks" && (gpu || !OF_A_GPU.includes(id)));
+}
 
 const live = { charts: [], queue: [], later: (work) => live.queue.push(work) };
 const chosen = { process: 0, device: 0 };
@@ -44,7 +68,7 @@ function guard(name, make) {
 }
 
 function panel([id, title, , make], data, process, device) {
-  const always = ["fault", "processes", "what-if"].includes(id);
+  const always = ["fault", "processes", "what-if", "blocks", "flame", "causes"].includes(id);
   const unread = !process.detail && data.input.kind === "recording" && !always;
   const body = unread
     ? missing("No process in this recording could be read: the notes at the top say why.")
@@ -151,6 +175,21 @@ function deviceOf(devices) {
   return failed < 0 ? 0 : failed;
 }
 
+// What has nothing to show is out of the way; its reasons can still be read.
+function emptyOnes(panels) {
+  if (!panels.length) return null;
+  const titles = panels.map((p) => p.querySelector("h2").textContent);
+  const names = titles.map((title, i) =>
+    i ? title.replace(/^(The|What|Memory|Last) /, (w) => w.toLowerCase()) : title,
+  );
+  return el(
+    "details",
+    { class: "nothing" },
+    el("summary", {}, `${capital(many(panels.length, "panel"))} without data: `, names.join(", ")),
+    panels,
+  );
+}
+
 const link = (id, words) => el("a", { href: "#" + id }, words);
 
 function drawPanels(data, main, focus) {
@@ -162,7 +201,7 @@ function drawPanels(data, main, focus) {
   live.queue.length = 0;
   const redraw = () => drawPanels(data, main, true);
   const tools = choosers(data, detailed, devices, redraw);
-  const panels = panelsOf(data)
+  const panels = panelsOf(data, process)
     .map((p) => panel(p, data, process, device))
     .filter(Boolean);
   const empty = (p) => p.classList.contains("empty");
@@ -177,9 +216,10 @@ function drawPanels(data, main, focus) {
       ),
       tools,
       ...panels.filter((p) => !empty(p)),
-      ...panels.filter(empty),
+      emptyOnes(panels.filter(empty)),
     ].filter(Boolean),
   );
+  showMore(main);
   for (const work of live.queue.splice(0)) guard("chart", work);
   if (focus && tools) tools.querySelector("select").focus();
 }

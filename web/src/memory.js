@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory over time (uPlot), the ledger as a bar that adds up, and memory by line.
-import { clear, el, missing } from "./dom.js";
+import { clear, el, missing, scroller, unbroken } from "./dom.js";
 import { css, drawChart, marksOf, optionsOf, restingAt, stepped, timeWords } from "./chart.js";
 import { KIND_COLORS } from "./kinds.js";
 import { bytes, capital, count, isNumber, list, many, moment, object, percent, seconds } from "./format.js";
@@ -181,53 +181,61 @@ function barOf(title, parts, words, colors, all) {
             title: `${words[id] || id}: ${bytes(n)}`,
             css: { background: color(id), flex: `${n / scale} 1 0` },
           },
-          n / scale > 0.2 ? `${letter(i)} \u2002${bytes(n)}` : n / scale > 0.025 ? letter(i) : "",
+          n / scale > 0.2
+            ? el("b", {}, `${letter(i)} \u2002${bytes(n)}`)
+            : n / scale > 0.025
+              ? el("b", {}, letter(i))
+              : "",
         ),
       ),
     ),
-    el(
-      "table",
-      { "aria-label": title, class: "narrow" },
+    scroller(
+      title,
       el(
-        "thead",
-        {},
+        "table",
+        { "aria-label": title, class: "narrow" },
         el(
-          "tr",
+          "thead",
           {},
-          el("th", { scope: "col" }, "part"),
-          el("th", { scope: "col", class: "n" }, "bytes"),
-          el("th", { scope: "col", class: "n" }, "share"),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        shown.map(([id, n], i) =>
           el(
             "tr",
             {},
-            el(
-              "th",
-              { scope: "row" },
-              el(
-                "span",
-                { class: "swatch" + (OPEN.has(id) ? " open" : ""), css: { background: color(id) } },
-                letter(i),
-              ),
-              words[id] || id,
-            ),
-            el("td", { class: "n" }, bytes(n)),
-            el("td", { class: "n" }, percent(n, scale)),
+            el("th", { scope: "col" }, "part"),
+            el("th", { scope: "col", class: "n" }, "bytes"),
+            el("th", { scope: "col", class: "n" }, "share"),
           ),
         ),
         el(
-          "tr",
+          "tbody",
           {},
-          el("th", { scope: "row" }, el("b", {}, "total")),
-          el("td", { class: "n" }, el("b", {}, bytes(sum))),
-          el("td", { class: "n" }, ""),
+          shown.map(([id, n], i) =>
+            el(
+              "tr",
+              {},
+              el(
+                "th",
+                { scope: "row" },
+                el(
+                  "span",
+                  { class: "swatch" + (OPEN.has(id) ? " open" : ""), css: { background: color(id) } },
+                  letter(i),
+                ),
+                words[id] || id,
+              ),
+              el("td", { class: "n" }, bytes(n)),
+              el("td", { class: "n" }, percent(n, scale)),
+            ),
+          ),
+          el(
+            "tr",
+            {},
+            el("th", { scope: "row" }, el("b", {}, "total")),
+            el("td", { class: "n" }, el("b", {}, bytes(sum))),
+            el("td", { class: "n" }, ""),
+          ),
         ),
       ),
+      "tall",
     ),
   ];
 }
@@ -357,7 +365,7 @@ export function linesPanel(data, process, device) {
           {},
           columns.map(([key]) =>
             key === "name"
-              ? el("th", { scope: "row", class: "place" }, r.name)
+              ? el("th", { scope: "row", class: "place" }, unbroken(r.name))
               : key === "what"
                 ? el("td", {}, r.what)
                 : key === "bytes"
@@ -405,9 +413,8 @@ export function linesPanel(data, process, device) {
         : "",
     ),
     el("div", { class: "tools" }, el("label", {}, "Filter ", search), status, more),
-    el(
-      "div",
-      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory by line" },
+    scroller(
+      "Memory by line",
       el("table", { id: "lines-table", "aria-label": "Memory by line" }, el("thead", {}, el("tr", {}, heads)), body),
     ),
     ledger.lines_left_out

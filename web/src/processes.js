@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes and ranks of the run, which one failed first, and the environment.
-import { copyButton, el, missing, rich, table } from "./dom.js";
+import { copyButton, el, missing, rich, scroller, table, unbroken } from "./dom.js";
+import { causeLink } from "./causes.js";
 import { placeText } from "./verdict.js";
 import { isNumber, list, object, seconds } from "./format.js";
 
@@ -9,11 +10,11 @@ function endOf(row) {
   return isNumber(row.exit) ? `exit ${row.exit}` : "not known";
 }
 
-function whatOf(row, others) {
+function whatOf(data, row, others) {
   const other = others.get(row.pid);
   if (row.unread) return "could not be read: " + row.unread;
   if (other && other.victim) return [`victim of process ${other.victim_of}: `, other.victim_because || ""];
-  if (row.cause && row.cause !== "none") return [row.title, " ", el("code", {}, row.cause)];
+  if (row.cause && row.cause !== "none") return [row.title, " ", causeLink(data, row.cause)];
   return row.cuda ? (row.notes ? `no failure; handled ${row.notes}` : "no CUDA failure") : "did not use CUDA";
 }
 
@@ -34,9 +35,8 @@ export function processesPanel(data) {
         : "+" + seconds((p.failed_mono_us - first) / 1e6)
       : "";
   return [
-    el(
-      "div",
-      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Processes" },
+    scroller(
+      "Processes",
       table(
         "Processes of the run",
         ["process", "rank", "failed", "what happened", "end", "command"],
@@ -44,9 +44,9 @@ export function processesPanel(data) {
           p.pid + (p.ppid ? ` (child of ${p.ppid})` : ""),
           isNumber(p.rank) ? p.rank : "",
           after(p),
-          whatOf(p, others),
+          whatOf(data, p, others),
           endOf(p),
-          el("code", {}, p.command || ""),
+          el("code", {}, unbroken(p.command)),
         ]),
       ),
     ),
@@ -97,9 +97,8 @@ function checksOf(data) {
   if (!checks.length) return null;
   return [
     el("h3", {}, "What the doctor says about the machine"),
-    el(
-      "div",
-      { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "The doctor's checks" },
+    scroller(
+      "The doctor's checks",
       table(
         "The doctor's checks",
         ["check", "", "what was found"],
@@ -112,7 +111,7 @@ function checksOf(data) {
           ),
           [
             c.text,
-            c.cause ? [" ", el("code", {}, c.cause)] : null,
+            c.cause ? [" ", causeLink(data, c.cause)] : null,
             c.command
               ? el(
                   "div",
@@ -124,6 +123,7 @@ function checksOf(data) {
           ],
         ]),
       ),
+      "tall",
     ),
   ];
 }
@@ -134,10 +134,14 @@ function factsOf(facts) {
     "details",
     {},
     el("summary", {}, `All ${facts.length} facts that were used`),
-    table(
+    scroller(
       "Facts",
-      ["fact", "value"],
-      facts.map(([name, value]) => [el("code", {}, name), value]),
+      table(
+        "Facts",
+        ["fact", "value"],
+        facts.map(([name, value]) => [el("code", {}, name), value]),
+      ),
+      "tall",
     ),
   );
 }

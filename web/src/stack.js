@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory over time, stacked by purpose; the finer totals are lines on top.
 import { css, drawChart, hasCharts, optionsOf, restingAt, stepped } from "./chart.js";
-import { el, missing, table } from "./dom.js";
+import { el, missing, scroller, table } from "./dom.js";
 import { bytes, list, object, seconds } from "./format.js";
 import { KIND_COLORS } from "./kinds.js";
 
@@ -233,9 +233,8 @@ function tableOf(kinds, layers, failed) {
     "details",
     {},
     el("summary", {}, "The same as a table"),
-    el(
-      "div",
-      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory over time as a table" },
+    scroller(
+      "Memory over time as a table",
       table(
         "Memory over time",
         ["from", ...upwards.map((layer) => ({ n: layer.label })), { n: "total" }],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict: what happened, where, why, what to do, and the confidence.
-import { copyButton, el, missing, rich } from "./dom.js";
+import { copyButton, el, missing, rich, unbroken } from "./dom.js";
+import { causeLink } from "./causes.js";
 import { bytes, count, list, many, object, sentence, stream, triple } from "./format.js";
 
 const SURE = {
@@ -97,7 +98,12 @@ const quoteList = (pairs) =>
         "ul",
         { class: "quotes" },
         pairs.map(([name, words]) =>
-          el("li", {}, name ? el("span", { class: "place" }, name) : null, words ? el("code", {}, words) : null),
+          el(
+            "li",
+            {},
+            name ? el("span", { class: "place" }, unbroken(name)) : null,
+            words ? el("code", {}, words) : null,
+          ),
         ),
       )
     : null;
@@ -120,9 +126,9 @@ export function whereOf(data, verdict, sources, callers) {
   const where = sources.find((s) => s.role === "where");
   const at = object(verdict.where);
   const out = [];
-  if (where) out.push(el("p", { class: "place" }, el("b", {}, placeText(where))), sourceView(where));
+  if (where) out.push(el("p", { class: "place" }, el("b", {}, unbroken(placeText(where)))), sourceView(where));
   else if (at.file)
-    out.push(el("p", { class: "place" }, el("b", {}, placeText(at))), at.source ? sourceView(at) : null);
+    out.push(el("p", { class: "place" }, el("b", {}, unbroken(placeText(at)))), at.source ? sourceView(at) : null);
   else
     out.push(
       missing(
@@ -149,7 +155,7 @@ export function whereOf(data, verdict, sources, callers) {
       el(
         "details",
         { open: isOpen(source) || null },
-        el("summary", {}, words, " ", el("span", { class: "place" }, placeText(source))),
+        el("summary", {}, words, " ", el("span", { class: "place" }, unbroken(placeText(source)))),
         sourceView(source, 2),
       ),
     );
@@ -164,7 +170,7 @@ export function whereOf(data, verdict, sources, callers) {
         el(
           "ol",
           { class: "plain mono" },
-          stack.map((frame) => el("li", {}, placeText(frame))),
+          stack.map((frame) => el("li", {}, unbroken(placeText(frame)))),
         ),
       ),
     );
@@ -209,7 +215,7 @@ export function fixOf(verdict) {
   );
 }
 
-export function sureOf(verdict) {
+export function sureOf(data, verdict) {
   const candidates = list(verdict.candidates);
   const evidence = list(verdict.evidence);
   return [
@@ -225,7 +231,7 @@ export function sureOf(verdict) {
           "p",
           {},
           "candidates: ",
-          candidates.map((c, i) => [i ? ", " : "", el("code", {}, c.cause), ` (${c.certainty})`]),
+          candidates.map((c, i) => [i ? ", " : "", causeLink(data, c.cause), ` (${c.certainty})`]),
         )
       : null,
     evidence.length
@@ -253,7 +259,7 @@ function metaOf(data, verdict, process) {
     "div",
     { class: "meta" },
     verdict.cause !== "none" ? el("span", { class: "tag " + verdict.certainty }, verdict.certainty) : null,
-    verdict.cause !== "none" ? el("code", {}, verdict.cause) : null,
+    verdict.cause !== "none" ? causeLink(data, verdict.cause) : null,
     error.code ? el("span", {}, `CUDA error ${error.code}`, error.name ? ` (${error.name})` : "") : null,
     error.api ? el("span", {}, "from ", el("code", {}, error.api)) : null,
     end.pid
@@ -290,7 +296,13 @@ function noneOf(data, verdict) {
           notes
             .slice(0, 16)
             .map((note) =>
-              el("li", {}, note.title, " \u2002", el("span", { class: "place soft" }, placeText(object(note.where)))),
+              el(
+                "li",
+                {},
+                note.title,
+                " \u2002",
+                el("span", { class: "place soft" }, unbroken(placeText(object(note.where)))),
+              ),
             ),
         )
       : null,
@@ -336,7 +348,7 @@ export function verdictPanel(data, process) {
         el("h2", {}, "FIX"),
         el("div", {}, fixOf(verdict)),
         el("h2", {}, "CONFIDENCE"),
-        el("div", {}, sureOf(verdict)),
+        el("div", {}, sureOf(data, verdict)),
       );
   return el(
     "section",
@@ -346,7 +358,7 @@ export function verdictPanel(data, process) {
     noticeOf(data, process),
     body,
     list(data.issue).length && !none
-      ? el("p", {}, copyButton(list(data.issue).join("\n") + "\n", "this answer for an issue", "Copy for an issue"))
+      ? el("p", {}, copyButton(list(data.issue).join("\n") + "\n", "this answer", "Copy for an issue"))
       : null,
   );
 }

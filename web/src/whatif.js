@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other settings would have changed: used and reserved memory, played back under each, and the request that fails.
 import { css, drawChart, hasCharts, optionsOf, restingAt, stepped } from "./chart.js";
-import { el, missing, table } from "./dom.js";
+import { el, missing, scroller, table } from "./dom.js";
 import { bytes, count, isNumber, list, object, seconds } from "./format.js";
 import { legendOf } from "./stack.js";
 
@@ -175,9 +175,8 @@ function chartOf(settings, what, box, buttons, live) {
 
 function answersTable(settings) {
   const most = (values) => ({ n: bytes(values.reduce((a, b) => Math.max(a, b), 0)) });
-  return el(
-    "div",
-    { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Whether it fits under each setting" },
+  return scroller(
+    "Whether it fits under each setting",
     table(
       "Whether it fits under each setting",
       [
@@ -199,6 +198,7 @@ function answersTable(settings) {
         s.failure ? failureWords(s.failure) : "",
       ]),
     ),
+    "tall",
   );
 }
 
@@ -216,9 +216,8 @@ function overTimeTable(settings, what) {
     "details",
     {},
     el("summary", {}, "The same as a table"),
-    el(
-      "div",
-      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Reserved and used memory over time as a table" },
+    scroller(
+      "Reserved and used memory over time as a table",
       table(
         "Reserved and used memory over time",
         ["from event", { n: "time" }, ...settings.map((s) => ({ n: `${s.label}: reserved, used` }))],
