@@ -186,7 +186,7 @@ static void settings__a_release_refuses_what_it_does_not_know(void **state)
 	assert_int_not_equal(parse(11, "max_split_size_mb", &s), 0);
 	assert_int_not_equal(parse(11, ":", &s), 0);
 	assert_int_not_equal(allocator_settings_parse(&s, allocator_release_find(2, 8), "color:red", &e), 0);
-	assert_non_null(strstr(e.msg, "'colour'"));
+	assert_non_null(strstr(e.msg, "'color'"));
 	assert_null(allocator_release_find(2, 3));
 	assert_int_equal(allocator_release_find(2, 13)->minor, 12);
 	assert_false(allocator_release_find(2, 13)->compared);
