@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every block of PyTorch over time: a band from its allocation to its free, at its place in memory. Zooms to one block.
 import { css } from "./chart.js";
-import { clear, el, missing, scroller, table, unbroken } from "./dom.js";
+import { clear, el, missing, scroller, showMore, table, unbroken } from "./dom.js";
 import { bytes, count, isNumber, list, many, object, percent, seconds } from "./format.js";
 import { heaviestLines, lifeAt, livesOf, paint, picturesOf } from "./lives.js";
 
@@ -342,6 +342,7 @@ export function blocksPanel(data, process, device, live) {
         live.charts.push(made.chart);
         legend.append(legendOf(blocks, made.heavy));
         rest.append(lifeTable(blocks, lives));
+        showMore(rest);
         box.dataset.ready = "yes";
       },
       (error) => clear(box).append(missing("The blocks could not be read: " + error.message)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks of a job as rows over time. Ranks that did the same share a row, which opens; only rows in sight are in the
 // page, so that thousands of ranks stay usable. A line goes down from the first failure, with arrows to its victims.
-import { clear, el, missing, rich, svg, unique } from "./dom.js";
+import { clear, el, missing, rich, showMore, svg, unique } from "./dom.js";
 import { isOpenQuestion, nameOf, rankOf, roleWords, shortRanges, verdictOf } from "./job.js";
 import { fixOf, sureOf, whereOf } from "./verdict.js";
 import { capital, count, isNumber, list, many, object, seconds } from "./format.js";
@@ -528,7 +528,7 @@ export function ranksPanel(data, process, device, live) {
             "aria-setsize": state.shown.length,
             "aria-selected": on ? "true" : "false",
             "aria-expanded": row.group ? String(row.open) : null,
-            "aria-label": `${nameOfRow(job, row)}, ${words}`,
+            "aria-label": `${nameOfRow(job, row)} ${words}`,
             css: { top: i * h + "px", height: h + "px" },
             onclick: () => choose(i, true),
           },
@@ -563,6 +563,7 @@ export function ranksPanel(data, process, device, live) {
     if (at * h < tree.scrollTop) tree.scrollTop = at * h;
     if ((at + 1) * h > tree.scrollTop + tree.clientHeight) tree.scrollTop = (at + 1) * h - tree.clientHeight;
     clear(said).append(...(row.rank ? rankView(data, row.rank, go) : groupView(job, row)).flat().filter(Boolean));
+    showMore(said);
     draw();
   }
 

@@ -32,7 +32,8 @@ const PANELS = [
   ["causes", "What the causes mean", "Causes", causesPanel],
 ];
 
-// A bundle describes a machine, not a run; a job has ranks on many of them. What never used a GPU has no kernels and no GPU memory to tell about.
+// A bundle describes a machine, not a run; a job has ranks on many of them. What never used a GPU has no kernels and no
+// GPU memory to tell about.
 const OF_A_GPU = ["fault", "timeline", "blocks", "what-if", "ledger", "map", "lines", "flame", "launches"];
 
 function usedGpu(data, detail) {

@@ -31,7 +31,11 @@ export function sourceView(source, around = 4) {
   const text = list(source.text);
   if (!text.length || source.line - source.from >= text.length) {
     return source.source
-      ? el("div", { class: "source" }, el("ol", {}, codeLine(source.line, source.source, true)))
+      ? el(
+          "div",
+          { class: "source", tabindex: 0, role: "group", "aria-label": `Code at ${placeText(source) || "this line"}` },
+          el("ol", {}, codeLine(source.line, source.source, true)),
+        )
       : missing(`The code is not shown: ${source.unread || "it could not be read"}.`);
   }
   return el(
