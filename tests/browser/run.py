@@ -644,7 +644,7 @@ def check_choices(browser, pages):
 
 
 def rows_of(browser):
-    return browser.run("return [...document.querySelectorAll('.rank')].map((r) => r.getAttribute('aria-label'))")
+    return browser.run("return [...document.querySelectorAll('.rank')].map((r) => r.querySelector('.name').textContent)")
 
 
 def check_jobs(browser, pages):
@@ -755,6 +755,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--jobs", action="store_true", help="only the pages of jobs")
+    parser.add_argument("--only", nargs="+", metavar="PART", help="only these parts: room, axe, blocks, ...")
     parser.add_argument("--keep", help="leave pages and screenshots in this folder")
     given = parser.parse_args()
     began = time.monotonic()
@@ -769,6 +770,8 @@ def main():
         names = [name for name in DRAWN if name.startswith("job") or not given.jobs]
         parts = (check_jobs,) if given.jobs else (check_verdicts, check_answer, check_causes, check_flame, check_blocks, check_room, check_kinds, check_what_if,
                                                   check_keys, check_themes, check_copy, check_choices, check_jobs, check_without_charts, check_axe, check_speed)
+        if given.only:
+            names, parts = [], [part for part in parts if part.__name__[len("check_"):] in given.only]
         (pages.make_jobs if given.jobs else pages.make)()
         with Browser(shutil.which("chromium"), shutil.which("chromedriver")) as browser:
             for name in names:

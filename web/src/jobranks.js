@@ -528,7 +528,6 @@ export function ranksPanel(data, process, device, live) {
             "aria-setsize": state.shown.length,
             "aria-selected": on ? "true" : "false",
             "aria-expanded": row.group ? String(row.open) : null,
-            "aria-label": `${nameOfRow(job, row)} ${words}`,
             css: { top: i * h + "px", height: h + "px" },
             onclick: () => choose(i, true),
           },
