@@ -30,7 +30,7 @@ NEEDS = (
 # placeholders of the documents, and what stands for them here
 WORDS = {"RECORDING": "out", "[RECORDING]": "out", "DIR": "out", "CAUSE": "oom-capacity", "FILE": "bundle.json", "PATH": sys.executable,
          "N": "%d" % os.getpid(), "PID": "%d" % os.getpid(), "4711": "%d" % os.getpid(), "A": "out", "B": "out", "main/": "out/", "branch/": "out/",
-         "WHAT": "memory=24GiB"}
+         "WHAT": "memory=24GiB", "/shared/why": "why"}
 FINE = (0, 1)
 MISUNDERSTOOD = re.compile(r"no such option|takes |unknown option|is not a command|no such file|does not exist", re.I)
 SECONDS = 120
@@ -90,6 +90,7 @@ def fill_folder(box, place, env):
         plain.write(dump.read())
     run = box.under(box.script(OOM), "--memory-trace", FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
     shutil.copytree(run.folder, os.path.join(place, "out"))
+    subprocess.run([box.cuwhy, "run", "--job", "why", sys.executable, "train.py"], cwd=place, env=dict(env, RANK="0", WORLD_SIZE="1"), capture_output=True, timeout=SECONDS)
     for name in ("snap.pickle", "snapshot.pickle"):
         subprocess.run([sys.executable, os.path.join(ROOT, "tests", "snap", "make_snapshot.py"), name], cwd=place, check=True, capture_output=True)
     for name in ("bundle.json", "my.json"):

@@ -42,7 +42,8 @@ def explain(box, folder):
 
 
 def files_of(folder):
-    return sorted(os.path.join(top, name) for top, _, names in os.walk(folder) for name in names)
+    """Without those that are still written, beside the ones that they will be."""
+    return sorted(os.path.join(top, name) for top, _, names in os.walk(folder) for name in names if not name.startswith("."))
 
 
 def wait_for(what):

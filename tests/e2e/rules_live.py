@@ -650,8 +650,8 @@ def rule__what_yama_forbids_is_told_with_what_to_run(box):
     with of_nobody("sleep", "600") as process, tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         file = os.path.join(folder, "ptrace_scope")
-        for scope, message, hint in ((1, "process %d may only be looked at by root (Yama, ptrace_scope 1)", "sudo cuwhy explain --pid %d"),
-                                     (2, "process %d may only be looked at by root (Yama, ptrace_scope 2)", "sudo cuwhy explain --pid %d"),
+        for scope, message, hint in ((1, "only root may look at process %d (Yama, ptrace_scope 1)", "sudo cuwhy explain --pid %d"),
+                                     (2, "only root may look at process %d (Yama, ptrace_scope 2)", "sudo cuwhy explain --pid %d"),
                                      (3, "no process may look at another on this machine (Yama, ptrace_scope 3)", "it can only be changed at boot")):
             with open(file, "w", encoding="utf-8") as f:
                 f.write("%d\n" % scope)
