@@ -267,7 +267,7 @@ def check_clothes(build, cases, only, every, show):
         if only and kind not in only:
             continue
         # figures of memory are followed near errors and at the ends of a log only
-        dressed = [(name, wanted, dress(text)) for name, wanted, text in texts[number % every::every]
+        dressed = [(name, wanted, clothes.put_on(dress, text, "none" not in wanted)) for name, wanted, text in texts[number % every::every]
                    if kind != "long" or wanted[0] not in ("oom-graph-retention", "oom-growth")]
         answers = causes_of(build, [[("log.txt", text)] for _, _, text in dressed])
         wrong = [(name, wanted, answer) for (name, wanted, _), answer in zip(dressed, answers) if answer[0] not in wanted]

@@ -42,7 +42,6 @@
 #define STDOUT_BUFFER	8192	/* Python's: as much may follow an error that ended the program */
 #define WENT_ON		2	/* lines that show progress: one may be a remark */
 #define WENT_ON_LONG	20	/* and as many, however the log ends */
-#define LEVELED_LINES	12	/* in a longer text, a level that most lines have says nothing; a shorter one is what somebody chose */
 #define ALARM_LINES	4	/* between a call of CUDA's that failed and the exception that it led to, without the traceback */
 #define ENDING_LINES	8	/* a log that ends well does so here */
 
@@ -1550,7 +1549,7 @@ const struct text_hit *log_complaint(const struct text_log *l)
 	    (l->person || (l->told_first && l->progress < WENT_ON) || (is_last_word(l) && !l->n_events)))
 		return &l->complaint;
 	if (!l->alarm.text || l->progress - l->alarm_progress >= WENT_ON ||
-	    (l->alarm_leveled && l->said > LEVELED_LINES && l->alarms * 2 > l->said))
+	    (l->alarm_leveled && l->alarms * 2 > l->said))
 		return NULL;
 	return &l->alarm;
 }
