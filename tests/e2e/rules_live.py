@@ -421,13 +421,19 @@ def work():
         numbers[0] += 1.0
 work()
 """,
-    "fills_a_list": READY + """
-kept = []
+    "counts_at_the_end_of_a_list": READY + """
+kept = [0] * 1000
 def fill():
     for i in iter(int, 1):
-        kept.append(i)
+        kept[-1] += 1
+fill()
+""",
+    "fills_a_list": READY + """
+kept = [0]
+def fill():
+    for i in iter(int, 1):
+        kept.append(kept[-1] + 1)
         del kept[:-5]
-        kept.append(len(kept) + id(object()) % 7)
 fill()
 """,
 }

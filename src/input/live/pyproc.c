@@ -412,6 +412,23 @@ static uint64_t mix_pointee(struct pyproc *p, uint64_t h, uint64_t at, size_t fr
 	return h;
 }
 
+#define ITEMS 8	/* of a list: so many from either end */
+
+/* The first and the last items of a list and what they hold: where items come and go, their places are taken again and again. */
+static uint64_t mix_list(struct pyproc *p, uint64_t h, uint64_t items, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t item = 0;
+
+		if (i == ITEMS && n > (uint64_t)2 * ITEMS)
+			i = n - ITEMS;
+		if (!remote_word(p->r, items + i * 8, &item))
+			break;
+		h = mix_pointee(p, mix(h, item), item, 1, 4);
+	}
+	return h;
+}
+
 /* An object and what it points to: numbers, sizes of containers, positions of iterators, attributes. */
 static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object)
 {
@@ -427,8 +444,8 @@ static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object)
 		return h;
 	for (size_t i = 2; buffer && i < 6; i++)	/* an array: one of these points to its numbers */
 		h = mix_pointee(p, h, w[i], 0, 16);
-	if (flags & LIST)	/* which objects are first in it */
-		h = mix_pointee(p, h, w[3], 0, w[2] < 16 ? w[2] : 16);
+	if (flags & LIST)
+		h = mix_list(p, h, w[3], w[2]);
 	if (flags & MANAGED_DICT) {
 		uint64_t before[2];
 
