@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state of a thread that is executed (see sass_run.h). Only for sass_run.c and sass_exec.c.
+ * The state of a thread that is executed (see sass_run.h). Only for sass_run.c and what executes instructions (sass_exec.h).
  */
 #ifndef CUWHY_SASS_CELL_H
 #define CUWHY_SASS_CELL_H
