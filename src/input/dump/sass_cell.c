@@ -143,7 +143,7 @@ struct cell cell_constant(const struct cell_run *run, unsigned bank, uint64_t of
 }
 
 struct cell cell_source(const struct cell_run *run, const struct cell_state *s, const struct sass_source *from,
-			  unsigned half)
+			unsigned half)
 {
 	switch (from->from) {
 	case SASS_FROM_NUMBER:

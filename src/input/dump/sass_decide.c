@@ -266,7 +266,7 @@ bool run_sel(struct cell_run *run, struct cell_state *s, const struct word *w, b
 	if (!cell_slot(run, w, uniform, real, &from) || bits(w, 72, 15) || (real && bits(w, 9, 3) == 1 && bits(w, 62, 2)))
 		return false;
 	cell_set_reg(s, uniform, uniform ? ureg_at(w, 16, run->t->arch) : reg_at(w, 16),
-		  choose(a, cell_source(run, s, &from, 0), cell_predicate(s, uniform, (unsigned)bits(w, 87, 4))));
+		     choose(a, cell_source(run, s, &from, 0), cell_predicate(s, uniform, (unsigned)bits(w, 87, 4))));
 	return true;
 }
 
@@ -279,8 +279,8 @@ bool run_minmax(struct cell_run *run, struct cell_state *s, const struct word *w
 	struct sass_source from;
 	bool less;
 
-	if (!cell_slot(run, w, false, false, &from) || (is_vector ? bits(w, 73, 8) : bits(w, 72, 1) || bits(w, 74, 7)) ||
-	    !p.known)
+	if (!cell_slot(run, w, false, false, &from) ||
+	    (is_vector ? bits(w, 73, 8) : bits(w, 72, 1) || bits(w, 74, 7)) || !p.known)
 		return false;
 	b = cell_source(run, s, &from, 0);
 	less = is_signed ? (int32_t)a.v < (int32_t)b.v : a.v < b.v;

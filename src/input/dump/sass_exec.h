@@ -19,7 +19,8 @@ struct cell cell_part(struct cell c, unsigned from, unsigned n);
 struct cell cell_reg(const struct cell_state *s, bool uniform, int reg);
 struct cell cell_constant(const struct cell_run *run, unsigned bank, uint64_t off);
 /* `half`: 1 = the upper word of a pair. */
-struct cell cell_source(const struct cell_run *run, const struct cell_state *s, const struct sass_source *from, unsigned half);
+struct cell cell_source(const struct cell_run *run, const struct cell_state *s, const struct sass_source *from,
+			unsigned half);
 /* The second operand of comparisons and selections: bits 32 to 63; signs of floating point are cut off. */
 bool cell_slot(const struct cell_run *run, const struct word *w, bool uniform, bool real, struct sass_source *to);
 
