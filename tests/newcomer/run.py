@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a newcomer does who has read README.md alone, on a bare Debian: run.py [--trees FOLDER] [--out FILE] SUITE...
+"""What a newcomer does who has read README.md alone, on a bare Debian: run.py [--check] [--trees FOLDER] [--out FILE] SUITE...
 
 Each SUITE (bullseye, bookworm, trixie) is installed once by debootstrap into FOLDER, copied, and entered with the sources of this tree, as git
 knows them. As root, with network; nothing outside FOLDER is written. A task is done when it ends as README.md says and prints what it promises; the words that it
-rests on must be in README.md. Prints a table with the seconds of each task, and what went wrong."""
+rests on must be in README.md. Prints a table with the seconds of each task, and what went wrong. --check: `make check`, too (half an hour each)."""
 import argparse
 import json
 import os
@@ -55,6 +55,7 @@ TASKS = (
     ("use it from Python", "import cuwhy", "~/venv/bin/python -c 'import cuwhy; print(cuwhy.explain(700).cause)'", (0,), r"illegal|\w+-\w+|None"),
     ("uninstall the wheel", "pip uninstall cuwhy", "~/venv/bin/pip uninstall -y cuwhy && ! ls ~/venv/bin/cuwhy 2>/dev/null", (0,), r"Successfully uninstalled"),
 )
+CHECK = ("check it", "make check", "make -k check", (0,), r"tree: \d+ passed, 0 failed")
 
 
 def sh(*words, **more):
@@ -98,7 +99,7 @@ def promised():
     """Tasks that rest on words that README.md does not have."""
     with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
         text = f.read()
-    return ["%s: README.md does not say '%s'" % (what, words) for what, words, _, _, _ in TASKS if words not in text]
+    return ["%s: README.md does not say '%s'" % (what, words) for what, words, _, _, _ in (*TASKS, CHECK) if words not in text]
 
 
 def processor():
@@ -124,6 +125,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("suites", nargs="*", default=["bookworm", "bullseye", "trixie"])
     parser.add_argument("--trees", default=os.path.expanduser("~/.cache/cuwhy/newcomer"))
+    parser.add_argument("--check", action="store_true", help="run `make check` as the last task")
     parser.add_argument("--out", help="everything as JSON, outputs included")
     given = parser.parse_args()
     if os.geteuid() != 0 or not shutil.which("debootstrap") or not shutil.which("unshare"):
@@ -134,7 +136,7 @@ def main():
     for suite in given.suites:
         tree = Tree(given.trees, suite)
         told[suite] = rows = []
-        for task in TASKS:
+        for task in (*TASKS, CHECK) if given.check else TASKS:
             row = attempt(tree, task)
             rows.append(row)
             print("%-10s %7.1f s  %6.1f s of processor  %3d packages  %s%s" % (suite, row["seconds"], row["processor"], row["packages"], row["task"], ": " + row["why"] if row["why"] else ""), flush=True)
