@@ -112,7 +112,7 @@ int no_gpu_answer(const struct gpu_usage *u, struct err *e)
 	case USAGE_NO_LIBRARY:
 		err_set(e, -ENODEV, "there is no NVIDIA driver on this machine: %s", u->why);
 		return err_hint(
-			e, "in a container, its libraries come from the host (--gpus, the NVIDIA container toolkit)");
+			e, "in a container, its libraries come from the host (--gpus, the NVIDIA container toolkit); of a recording: 'cuwhy memory DIR'");
 	case USAGE_REFUSED:
 		err_set(e, -ENODEV, "the NVIDIA driver does not answer: %s", u->why);
 		return err_hint(e, "does nvidia-smi work?");
