@@ -110,7 +110,7 @@ function checksOf(data) {
             c.status,
           ),
           [
-            c.text,
+            unbroken(c.text),
             c.cause ? [" ", causeLink(data, c.cause)] : null,
             c.command ? commandBox(c.command) : null,
           ],
