@@ -437,7 +437,7 @@ check-doctor: parts
 # The pictures in docs/, from recordings of docs/examples on a real GPU: RECORDINGS/leak, …
 .PHONY: pictures
 pictures: parts
-	@test -n "$(RECORDINGS)" || { echo "make pictures RECORDINGS=FOLDER: the output of 'cuwhy run --out FOLDER/leak python docs/examples/leak.py' and the like" >&2; exit 2; }
+	@test -n "$(RECORDINGS)" || { echo "make pictures RECORDINGS=FOLDER: the output of 'cuwhy run --gpu sim:h200 --out FOLDER/leak python docs/examples/leak.py' and the like" >&2; exit 2; }
 	@sh tools/deps.sh browser
 	@$(PYTHON) tools/pictures.py $(B) $(RECORDINGS)
 

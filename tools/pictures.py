@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Takes the pictures of docs/pictures from report pages: pictures.py BUILD RECORDINGS [--only NAME].
 
-RECORDINGS holds what `cuwhy run --out RECORDINGS/NAME` left of the programs in docs/examples, one folder each. The programs must still be where they ran, so that the pages can show their lines.
+RECORDINGS holds what `cuwhy run --gpu sim:h200 --out RECORDINGS/NAME python3 NAME.py` left of the programs, one folder each: gather of
+examples, leak and fragmentation of docs/examples, with real PyTorch. The programs must still be where they ran, so that the pages can show
+their lines.
 """
 import argparse
 import base64
@@ -24,8 +26,8 @@ BYTES_MAX, ALL_MAX = 150 << 10, 1 << 20
 TOP = ("header.top", "#verdict")
 # picture: recording, light or dark, window width, elements from first to last, script to run before
 PICTURES = {
-    "illegal-access": ("illegal_access", "light", WIDTH, TOP, ""),
-    "illegal-access-fault": ("illegal_access", "light", WIDTH, ("#fault",), ""),
+    "illegal-access": ("gather", "light", WIDTH, TOP, ""),
+    "illegal-access-fault": ("gather", "light", WIDTH, ("#fault",), ""),
     "fragmentation": ("fragmentation", "light", WIDTH, TOP, ""),
     "fragmentation-segments": ("fragmentation", "light", WIDTH, ("#ledger", "#map"), ""),
     "leak": ("leak", "light", WIDTH, TOP, ""),

@@ -40,24 +40,50 @@ static bool token_goes_on(const char *s, size_t n)
 	return in_word(s[n]) || (s[n] == '.' && s[0] == 'e');
 }
 
-/* The beginnings that the issuers of tokens gave them to be found by. */
+/*
+ * The beginnings that the issuers of tokens gave them to be found by, and how many characters they put behind them: random ones,
+ * and a few have no digit among them (Hugging Face has letters only). 0: there is always a digit, or nearly so.
+ */
+static const struct token {
+	const char *prefix;
+	size_t length;
+	bool dashes;	/* "-" and "_" are among the characters */
+} token_kinds[] = {
+	{"ghp_", 36, false},	   {"gho_", 36, false},	    {"ghu_", 36, false},     {"ghs_", 36, false},
+	{"ghr_", 36, false},	   {"github_pat_", 0, true}, {"glpat-", 20, true},    {"sk-", 0, true},
+	{"hf_", 34, false},	   {"api_org_", 34, false}, {"nvapi-", 0, true},     {"xox", 0, true},
+	{"AKIA", 16, false},	   {"ASIA", 16, false},	    {"AIza", 35, true},	     {"eyJ", 0, true},
+	{"npm_", 36, false},	   {"pypi-", 0, true},	    {"dop_v1_", 0, false},   {"rk_live_", 24, false},
+	{"sk_live_", 24, false}, {"dckr_pat_", 27, true}, {"gsk_", 52, false},     {"r8_", 37, false},
+};
+
+/* Without a digit, names look much like tokens: it must be as long as a token of this kind, or longer than a word where the text was cut. */
+static bool letters_are_token(const struct token *kind, const char *body, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isalpha((unsigned char)body[i]) && !kind->dashes)
+			return false;
+	if (body[n] || kind->dashes)
+		return kind->length && n >= kind->length;
+	return kind->length && n >= TOKEN_LEAST;
+}
+
 static size_t token_at(const char *text, const char *s)
 {
-	static const char *const prefixes[] = {"ghp_", "gho_", "ghu_",	 "ghs_",    "ghr_",	"github_pat_", "glpat-",
-					       "sk-",  "hf_",  "nvapi-", "xox",	    "AKIA",	"ASIA",	       "AIza",
-					       "eyJ",  "npm_", "pypi-",	 "dop_v1_", "rk_live_", "sk_live_"};
-	bool digit = false;
-
 	if (s > text && isalnum((unsigned char)s[-1]))
 		return 0;
-	for (size_t i = 0; i < COUNT(prefixes); i++) {
-		size_t n = strlen(prefixes[i]), from = n;
+	for (size_t i = 0; i < COUNT(token_kinds); i++) {
+		const struct token *kind = &token_kinds[i];
+		size_t n = strlen(kind->prefix), from = n;
+		bool digit = false;
 
-		if (strncmp(s, prefixes[i], n) != 0)
+		if (strncmp(s, kind->prefix, n) != 0)
 			continue;
 		for (; token_goes_on(s, n) && (n < TOKEN_MOST || digit); n++)
 			digit = digit || isdigit((unsigned char)s[n]);
-		return digit && n - from >= (s[n] ? TOKEN_LEAST : CUT_LEAST) ? n : 0;
+		if (digit)
+			return n - from >= (s[n] ? TOKEN_LEAST : CUT_LEAST) ? n : 0;
+		return letters_are_token(kind, s + from, n - from) ? n : 0;
 	}
 	return 0;
 }

@@ -112,7 +112,7 @@ int no_gpu_answer(const struct gpu_usage *u, struct err *e)
 	case USAGE_NO_LIBRARY:
 		err_set(e, -ENODEV, "there is no NVIDIA driver on this machine: %s", u->why);
 		return err_hint(
-			e, "in a container, its libraries come from the host (--gpus, the NVIDIA container toolkit)");
+			e, "in a container, its libraries come from the host (--gpus, the NVIDIA container toolkit); of a recording: 'cuwhy memory DIR'");
 	case USAGE_REFUSED:
 		err_set(e, -ENODEV, "the NVIDIA driver does not answer: %s", u->why);
 		return err_hint(e, "does nvidia-smi work?");
@@ -167,6 +167,16 @@ static int check_snapshot_options(struct err *e)
 	return given.top ? err_set(e, -EINVAL, "--top is for recordings") : 0;
 }
 
+static void print_nothing_shown(const char *path, bool used)
+{
+	struct err e = {0};
+
+	if (used && memory_when_no_oom(path, &e))
+		printf("cuwhy: %s; %s\n", e.msg, e.hint);
+	else
+		printf("cuwhy: no memory of a GPU was used in '%s'\n", path);
+}
+
 static int memory_of_snapshot(const char *path)
 {
 	struct snapshot *s = NULL;
@@ -174,6 +184,7 @@ static int memory_of_snapshot(const char *path)
 	struct pool pool = {0};
 	const char *damage;
 	struct err e = {0};
+	bool no_oom;
 	json_t *o;
 
 	if (check_snapshot_options(&e) == 0) {
@@ -186,10 +197,13 @@ static int memory_of_snapshot(const char *path)
 	v = snap_views_new(s, given.by, given.at);
 	progress_end();
 	damage = snapshot_damage(s, &pool);
+	no_oom = given.at && !strcmp(given.at, "oom") && !snap_views_ran_out(v);
 	if (given.json) {
 		o = snap_views_json(v);
 		JSON_ADD(o, J_IF(damage, J_TEXT("damaged", damage)));
 		json_print(stdout, o);
+	} else if (no_oom) {
+		print_nothing_shown(path, true);
 	} else if (!snap_views_print(stdout, v, term_width(STDOUT_FILENO))) {
 		printf("cuwhy: nothing is allocated in '%s'\n", path);
 	}
@@ -210,6 +224,7 @@ struct memory_asked {
 
 struct memory_shown {
 	size_t devices;
+	bool used;		/* of a GPU, at some moment */
 	bool ran_out;		/* a program failed for lack of memory */
 	json_t *list, *hosts, *damaged;
 };
@@ -241,7 +256,10 @@ static void show_devices(struct memory_shown *to, const struct memory_moment *m,
 	struct ledger l;
 
 	for (int d = 0; d < CW_MAX_DEVICES; d++) {
-		if (!memory_device_used(m->trace, d) || !memory_moment_ledger(&l, m, d, &pool))
+		if (!memory_device_used(m->trace, d))
+			continue;
+		to->used = true;
+		if (!memory_moment_ledger(&l, m, d, &pool))
 			continue;
 		ledger_own(&l, head->cwd, &pool);
 		show_device(to, m->trace, &l, a);
@@ -292,14 +310,6 @@ static int show_process(struct memory_shown *to, struct recorded_process *p, con
 	return rc;
 }
 
-static void print_nothing_shown(const char *path)
-{
-	if (given.at)
-		printf("cuwhy: there is no '%s' in '%s': memory did not run out, or was not used\n", given.at, path);
-	else
-		printf("cuwhy: no memory of a GPU was used in '%s'\n", path);
-}
-
 static int memory_of_recording(const char *path, const struct memory_asked *a)
 {
 	struct memory_shown s = {.list = json_array(), .hosts = json_array(), .damaged = json_array()};
@@ -331,7 +341,7 @@ out:
 						   J_SHARED("devices", s.list), J_SHARED("host", s.hosts),
 						   J_IF(json_array_size(s.damaged), J_SHARED("damaged", s.damaged))));
 		else if (!s.devices)
-			print_nothing_shown(path);
+			print_nothing_shown(path, s.used);
 		status = cmd_finish(s.ran_out ? EXIT_FOUND : EXIT_NOTHING);
 	}
 	json_decref(s.list);

@@ -586,8 +586,11 @@ int cmd_report(int argc, char **argv)
 				argc - first);
 	if (first >= 0 && given.out && !*given.out)
 		first = err_set(&e, -EINVAL, "-o needs a file name");
-	if (first >= 0 && given.json && given.out && !strcmp(given.out, "-"))
-		first = err_set(&e, -EINVAL, "the page and --json cannot both go to standard output");
+	if (first >= 0 && given.json && (given.out ? !strcmp(given.out, "-") : given.markdown)) {
+		first = err_set(&e, -EINVAL, "the %s and --json cannot both go to standard output",
+				given.markdown ? "text" : "page");
+		err_hint(&e, "name a file for it: -o FILE");
+	}
 	if (first >= 0 && given.open && (given.markdown || (given.out && !strcmp(given.out, "-"))))
 		first = err_set(&e, -EINVAL, "--open needs a page in a file, not text or standard output");
 	if (first < 0)

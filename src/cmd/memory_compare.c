@@ -141,6 +141,8 @@ static int recording_sides(struct sides *to, const struct memory_when *w, struct
 	}
 	if (rc == 0 && first.code)
 		fprintf(stderr, "cuwhy: left out: %s\n", first.msg);
+	if (rc == 0 && !to->n && w->given && w->at == LEDGER_OOM)
+		return memory_when_no_oom(to->path, e);
 	return rc;
 }
 
@@ -149,6 +151,7 @@ static int snapshot_sides(struct sides *to, const struct compare_asked *a, int w
 	const char *at = a->at[which];
 	struct snapshot *s;
 	struct snap_views *v;
+	int rc = 0;
 
 	if (a->when[which].at == LEDGER_TIME)
 		return err_set(e, -EINVAL, "--at takes oom, peak or end of a snapshot, not '%s'", at);
@@ -158,7 +161,9 @@ static int snapshot_sides(struct sides *to, const struct compare_asked *a, int w
 	if (!s)
 		return -1;
 	v = snap_views_new(s, "line", at);
-	for (size_t i = 0; i < snap_views_count(v); i++) {
+	if (at && !strcmp(at, "oom") && !snap_views_ran_out(v))
+		rc = memory_when_no_oom(to->path, e);
+	for (size_t i = 0; rc == 0 && i < snap_views_count(v); i++) {
 		struct ledger *l = side_add(to, 0, CW_UNKNOWN);
 
 		to->list[to->n - 1].when = snap_views_ledger(v, i, l, to->pool);
@@ -166,7 +171,7 @@ static int snapshot_sides(struct sides *to, const struct compare_asked *a, int w
 	}
 	snap_views_free(v);
 	snap_free(s);
-	return 0;
+	return rc;
 }
 
 static int sides_read(struct sides *to, const struct compare_asked *a, int which, struct err *e)

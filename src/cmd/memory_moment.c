@@ -35,6 +35,12 @@ int memory_when_parse(struct memory_when *w, const char *text, struct err *e)
 	return err_hint(e, "a time since the start: for example 12.5s, 90s or 5m");
 }
 
+int memory_when_no_oom(const char *path, struct err *e)
+{
+	err_set(e, -ENOENT, "GPU memory did not run out in '%s'", path);
+	return err_hint(e, "--at peak shows when the most was in use");
+}
+
 static void moment_play_back(struct memory_moment *m)
 {
 	struct err e = {0};

@@ -22,6 +22,9 @@ struct memory_when {
 /* NULL gives the default. -EINVAL with `e` filled. */
 int memory_when_parse(struct memory_when *w, const char *text, struct err *e);
 
+/* Of a file in which memory did not run out, asked for that moment. */
+int memory_when_no_oom(const char *path, struct err *e);
+
 /* In one recorded process. */
 struct memory_moment {
 	struct memory_when when;

@@ -46,6 +46,8 @@ static struct sim_insn_word insn_of(enum sim_insn what)
 		return loop;
 	case SIM_INSN_CHECK:	/* more than one */
 	case SIM_INSN_PLACE:
+	case SIM_INSN_PLACE_SECOND:
+	case SIM_INSN_PLACE_ALONE:
 	case SIM_INSN_ASSERT:	/* more than one: sim_dump_assert.c */
 	case SIM_INSN_ILLEGAL:
 	case SIM_INSN_NONE:
@@ -73,28 +75,36 @@ static void check_write(struct sim_insn_word out[CHECK])
 	memcpy(out, code, sizeof(code));
 }
 
-/* R2:R3 = the first parameter + 4 * (the second one, of 64 bits, + the number of the thread). */
-static void place_write(struct sim_insn_word out[PLACE])
+/* R2:R3 = a parameter + 4 * (the next one, of 64 bits, if it counts, + the number of the thread). */
+static void place_write(struct sim_insn_word out[PLACE], char what)
 {
+	uint64_t pointer = what == SIM_INSN_PLACE_SECOND ? 8 : 0;
 	uint64_t params = sim.devices[0].model->major >= 9 ? SIM_PARAMS_AT_SM90 : SIM_PARAMS_AT_SM80;
 	const struct sim_insn_word code[PLACE] = {
 		{0x0000000000067919, 0x000e240000002500}, /* S2R R6, SR_CTAID.X */
 		{0x0000000006067a24, 0x001fc800078e0200}, /* IMAD R6, R6, c[0x0][0x0], R0 */
-		{params << 38 | 0xff027b82, 0x000ea20000000a00}, /* LDC.64 R2, the first parameter */
-		{(params + 8) << 38 | 0xff107b82, 0x000ea20000000a00}, /* LDC.64 R16, the second */
+		{(params + pointer) << 38 | 0xff027b82, 0x000ea20000000a00}, /* LDC.64 R2, the parameter */
+		{(params + pointer + 8) << 38 | 0xff107b82, 0x000ea20000000a00}, /* LDC.64 R16, the next */
 		{0x0000000210027211, 0x000fe200078010ff}, /* LEA R2, P0, R16, R2, 0x2 */
 		{0x0000000310037211, 0x000fca00000f1411}, /* LEA.HI.X R3, R16, R3, R17, 0x2, P0 */
 		{0x0000000406027825, 0x000fcc00078e0202}, /* IMAD.WIDE R2, R6, 0x4, R2 */
 	};
 
 	memcpy(out, code, sizeof(code));
+	for (size_t i = 3; what == SIM_INSN_PLACE_ALONE && i < 6; i++)
+		out[i] = nop;
+}
+
+static bool is_place(char what)
+{
+	return what == SIM_INSN_PLACE || what == SIM_INSN_PLACE_SECOND || what == SIM_INSN_PLACE_ALONE;
 }
 
 static unsigned int insns_of(char what)
 {
 	return what == SIM_INSN_ASSERT ? SIM_ASSERT_INSNS
 	       : what == SIM_INSN_CHECK ? CHECK
-	       : what == SIM_INSN_PLACE ? PLACE
+	       : is_place(what)		? PLACE
 					: 1;
 }
 
@@ -150,8 +160,8 @@ static void code_write(struct sim_insn_word *out, const struct sim_func *f)
 			n += CHECK;
 			continue;
 		}
-		if (*p == SIM_INSN_PLACE) {
-			place_write(out + n);
+		if (is_place(*p)) {
+			place_write(out + n, *p);
 			n += PLACE;
 			continue;
 		}

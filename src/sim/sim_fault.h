@@ -18,7 +18,9 @@ enum sim_insn {
 	SIM_INSN_ILLEGAL = 'i',
 	SIM_INSN_LOOP = 'h',
 	SIM_INSN_CHECK = 'c',		/* of an index, before an assertion */
-	SIM_INSN_PLACE = 'p',		/* the address from two parameters and the position of the thread */
+	SIM_INSN_PLACE = 'p',		/* the address from the first two parameters and the position of the thread */
+	SIM_INSN_PLACE_SECOND = 'q',	/* from the second and the third */
+	SIM_INSN_PLACE_ALONE = 'r',	/* from the first alone */
 };
 
 /* Numbers of the exceptions in a core dump. */

@@ -58,6 +58,7 @@ struct snap_views *snap_views_new(const struct snapshot *s, const char *by, cons
 void snap_views_free(struct snap_views *v);
 
 bool snap_views_print(FILE *out, const struct snap_views *v, int width);	/* false: none was used */
+bool snap_views_ran_out(const struct snap_views *v);	/* on any device */
 json_t *snap_views_json(const struct snap_views *v);
 
 /* What tensors held, line by line, as a ledger without a card; the moment in words. The views must be by line. */

@@ -237,6 +237,13 @@ static void snap_print_totals(FILE *out, const struct snap_view *v)
 	}
 }
 
+static const char *moment_words(const struct snap_view *v)
+{
+	return !strcmp(v->at, "oom")	? "when memory ran out"
+	       : !strcmp(v->at, "peak") ? "when tensors used the most"
+					: "at the end";
+}
+
 static void snap_print_rows(FILE *out, const struct snap_view *v, int width)
 {
 	int room = width > 60 ? width - 30 : 40;
@@ -244,7 +251,7 @@ static void snap_print_rows(FILE *out, const struct snap_view *v, int width)
 	uint64_t rest = 0;
 	char size[32];
 
-	fprintf(out, "\n%s by %s, at the %s: %s\n", part ? "reserved" : "tensors", v->by, v->at,
+	fprintf(out, "\n%s by %s, %s: %s\n", part ? "reserved" : "tensors", v->by, moment_words(v),
 		format_bytes(size, sizeof(size), (double)(part ? v->d.all.reserved : positive(v->now.allocated))));
 	for (size_t i = 0; i < v->n; i++) {
 		const char *name = v->row[i].name;
@@ -393,6 +400,14 @@ json_t *snap_views_json(const struct snap_views *all)
 
 /* --- as a ledger --------------------------------------------------------------------------------- */
 
+bool snap_views_ran_out(const struct snap_views *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->view[i].d.oom.found)
+			return true;
+	return false;
+}
+
 size_t snap_views_count(const struct snap_views *all)
 {
 	return all->n;
@@ -419,5 +434,5 @@ const char *snap_views_ledger(const struct snap_views *all, size_t i, struct led
 	}
 	l->part[PART_TENSORS] = l->allocated;
 	l->part[PART_CACHE_USED] = l->reserved > l->allocated ? l->reserved - l->allocated : 0;
-	return l->at == LEDGER_OOM ? "when memory ran out" : l->at == LEDGER_PEAK ? "when tensors used the most" : "at the end";
+	return moment_words(v);
 }

@@ -146,10 +146,10 @@ return wrong;
 
 # Places that hide something without a cue, and cues for nothing.
 SCROLLS = r"""
-return [...document.querySelectorAll(".scroll, .source")].filter((s) => s.checkVisibility()).filter((s) => {
+return [...document.querySelectorAll(".scroll, .source, .top nav")].filter((s) => s.checkVisibility()).filter((s) => {
   const right = s.scrollWidth - s.clientWidth - s.scrollLeft > 2, below = s.scrollHeight - s.clientHeight - s.scrollTop > 2;
   const words = s.matches(".scroll") && s.nextElementSibling && s.nextElementSibling.matches(".more") ? s.nextElementSibling.textContent : null;
-  return s.classList.contains("more-right") !== right || s.classList.contains("more-below") !== below || (words !== null && (words !== "") !== (right || below));
+  return s.classList.contains("more-right") !== right || (!s.matches("nav") && s.classList.contains("more-below") !== below) || (words !== null && (words !== "") !== (right || below));
 }).map((s) => s.getAttribute("aria-label"));
 """
 
@@ -440,6 +440,8 @@ def check_room(browser, pages):
             check("%s: no name is broken at %d" % (name, width), not broken, broken[:3])
             check("%s: the page itself does not scroll sideways at %d" % (name, width), browser.run("return document.documentElement.scrollWidth <= innerWidth"))
     browser.size(400, 900)
+    browser.open(pages.path("hostile"))
+    check("hostile: a name that is too long does not make the page scroll sideways", browser.run("return document.documentElement.scrollWidth <= innerWidth"))
     browser.open(pages.path("fault"))
     cue = "return document.querySelector('#fault .scroll + .more').textContent"
     check("room: a table says that there is more", "scroll sideways" in until(browser, cue, bool), browser.run(cue))

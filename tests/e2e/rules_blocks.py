@@ -78,6 +78,26 @@ def rule__an_overrun_names_the_tensor_that_the_kernel_was_given(box):
         assert words in said[0], said
 
 
+READ = START + """
+load = cudrv.kernel("oob_load")
+out, table = segment + (8 << 20), segment
+torch.block_made(table, 1 << 20, 1, 0)  # <- table
+torch.block_made(out, 4096, 1, 0)
+cudrv.launch(load, (1,), (32,), cudrv.u64(out), cudrv.u64(table), ctypes.c_int64(1 << 40))  # <- here
+cudrv.synchronize()
+"""
+
+
+def rule__a_load_is_blamed_on_the_pointer_it_reads_from(box):
+    """Not on the one that it writes to, which is nearer to the address, whatever the GPU's generation."""
+    for gpu in ("sim:h200", "sim:rtx4090"):
+        _, verdict = judged(box, READ, gpu=gpu)
+        memory = verdict["fault"]["memory"]
+        same((verdict["cause"], line(verdict["where"])), ("illegal-access-out-of-bounds", line_of(READ, "here")), gpu)
+        same((memory["in"], memory["parameter"], memory["block"]["size"], line(memory["block"]["made"])),
+             ("near", 1, 1 << 20, line_of(READ, "table")), gpu)
+
+
 FREED = START + """
 def step():
     x = segment + 4096

@@ -167,7 +167,7 @@ print("ended")
 """
     run, verdict = found(box, text, "overrun-behind-allocation")
     same((run.status, run.out), (0, "ended\n"), "the program itself")
-    says(verdict, "4 bytes were written, the first one 4 bytes behind the end of an allocation of 4,004 bytes")
+    says(verdict, "4 bytes were written, the first one 4 bytes past the end of an allocation of 4,004 bytes")
     says(verdict, "allocated at program.py:%d" % line_of(START + text, "made"))
     says(verdict, "at program.py:%d" % line_of(START + text, "freed"))
 

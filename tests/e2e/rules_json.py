@@ -55,6 +55,9 @@ def rule__memory_and_exports_print_the_json_that_is_documented(box):
     for option in ("--torch-snapshot", "--chrome-trace"):
         found += flaws_of(box, "export", "export", option, "-o", os.path.join(box.scratch, "out" + option), run.folder)
     found += what_if_flaws(box)
+    found += flaws_of(box, "report", "report", "--open", "-o", os.path.join(box.scratch, "page.html"), run.folder, BROWSER="true")
+    found += flaws_of(box, "report", "report", "--markdown", "-o", os.path.join(box.scratch, "issue.md"), run.folder)
+    found += flaws_of(box, "failure", "report", "--markdown", run.folder) + flaws_of(box, "failure", "report", "-o", "-", run.folder)
     for by in ("line", "library"):
         found += flaws_of(box, "compared", "memory", "--at", "0s,oom", "--max-growth", "5%", "--by", by, run.folder)
     for run in (run, box.under(box.script(TOO_MUCH))):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each cause on this page means, and links to it: what `cuwhy explain CAUSE` says, for where there is no cuwhy.
-import { copyButton, el, rich } from "./dom.js";
+import { commandBox, el, rich } from "./dom.js";
 import { list } from "./format.js";
 
 const idOf = (cause) => "cause-" + cause;
@@ -64,14 +64,7 @@ function explanation(data, cause, open) {
                   "li",
                   {},
                   rich(fix.text),
-                  fix.command
-                    ? el(
-                        "div",
-                        { class: "command" },
-                        el("pre", { tabindex: 0 }, fix.command),
-                        copyButton(fix.command, "this command"),
-                      )
-                    : null,
+                  fix.command ? commandBox(fix.command) : null,
                 ),
               ),
             ),

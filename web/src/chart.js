@@ -2,7 +2,7 @@
 // What the charts of memory over time share: failure marks, the size of the card, axes, zoom and keys.
 import uPlot from "uplot";
 import { el, missing } from "./dom.js";
-import { bytes, count, isNumber, list, seconds } from "./format.js";
+import { bytes, count, isNumber, list, seconds, times } from "./format.js";
 
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -71,6 +71,26 @@ export function failureLine(marks, total) {
   };
 }
 
+// Words above a line of the chart: the longest that fit, readable on top of other lines.
+export function captionAt(u, y, choices) {
+  const g = u.ctx;
+  const px = devicePixelRatio;
+  g.save();
+  g.font = `${11 * px}px ${getComputedStyle(document.body).fontFamily}`;
+  g.textAlign = "left";
+  g.textBaseline = "bottom";
+  const fits = (words) => g.measureText(words).width <= u.bbox.width - 10 * px;
+  const words = choices.find(fits) || choices[choices.length - 1];
+  g.setLineDash([]);
+  g.lineJoin = "round";
+  g.lineWidth = 4 * px;
+  g.strokeStyle = css("--panel");
+  g.strokeText(words, u.bbox.left + 5 * px, y - 2 * px);
+  g.fillStyle = css("--soft");
+  g.fillText(words, u.bbox.left + 5 * px, y - 2 * px);
+  g.restore();
+}
+
 // The size of the card, where the scale reaches it.
 function drawTotal(u, total) {
   if (!(total > 0) || total > u.scales.y.max) return;
@@ -84,10 +104,7 @@ function drawTotal(u, total) {
   g.moveTo(u.bbox.left, y);
   g.lineTo(u.bbox.left + u.bbox.width, y);
   g.stroke();
-  g.font = `${11 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
-  g.textAlign = "left";
-  g.textBaseline = "bottom";
-  g.fillText(`the card: ${bytes(total)}`, u.bbox.left + 5 * devicePixelRatio, y - 2 * devicePixelRatio);
+  captionAt(u, y, [`the card: ${bytes(total)}`]);
   g.restore();
 }
 
@@ -113,10 +130,13 @@ export function axes(timed) {
   };
   const incrs = [];
   for (let p = 0; p < 60; p++) incrs.push(2 ** p);
+  const events = []; // there is no half of an event; the scale counts them in millions
+  for (let p = 1e-6; p < 1e9; p *= 10) events.push(p, 2 * p, 5 * p);
   return [
     {
       ...common,
-      values: (u, at) => at.map((v) => (timed ? seconds(v).replace(/\.0+ /, " ") : count(v * 1e6))),
+      ...(timed ? {} : { incrs: events }),
+      values: (u, at, i, space, step) => (timed ? times(at, step) : at.map((v) => count(Math.round(v * 1e6)))),
       space: 80,
     },
     {

@@ -53,6 +53,12 @@ export function unbroken(text) {
   );
 }
 
+// Settings such as "expandable_segments:True,max_split_size_mb:128" break behind their signs.
+export const breakable = (text) =>
+  String(text)
+    .split(/(?<=[:,=])/)
+    .map((part, i) => [i ? el("wbr", {}) : null, part]);
+
 // What may be wider or higher than its place. Whether there is more to see, and where, is shown by `showMore`.
 export const scroller = (label, child, more) =>
   el("div", { class: "scroll" + (more ? " " + more : ""), tabindex: 0, role: "group", "aria-label": label }, child);
@@ -81,7 +87,7 @@ function tellMore(box, words) {
 // An edge that hides something is shaded, and words below say so.
 export function showMore(node) {
   const watch = new ResizeObserver((seen) => seen.forEach(({ target }) => target.tell()));
-  for (const box of node.querySelectorAll(".scroll, .source")) {
+  for (const box of node.querySelectorAll(".scroll, .source, nav")) {
     const words = box.matches(".scroll") ? el("p", { class: "more", "aria-hidden": "true" }) : null;
     if (words) box.after(words);
     box.tell = () => tellMore(box, words);
@@ -152,4 +158,12 @@ export function copyButton(text, what, label = "Copy") {
     setTimeout(() => (button.textContent = label), 2000);
   });
   return button;
+}
+
+// A command or code, and a button that copies it. Options do not break between their dashes.
+export function commandBox(command) {
+  const words = String(command)
+    .split(/(\s+)/)
+    .map((word) => (/^\s*$/.test(word) ? word : el("span", { class: "whole" }, word)));
+  return el("div", { class: "command" }, el("pre", { tabindex: 0 }, words), copyButton(command, "this command"));
 }

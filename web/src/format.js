@@ -36,6 +36,24 @@ export function seconds(s) {
   return (s * 1e9).toFixed(0) + " ns";
 }
 
+// Times that are `step` apart: in one unit, with as many digits as the steps need.
+const TIMES = [
+  [3600, "h", 3600],
+  [60, "min", 120],
+  [1, "s", 1],
+  [1e-3, "ms", 1e-3],
+  [1e-6, "\u00b5s", 1e-6],
+  [1e-9, "ns", 0],
+];
+export function times(all, step) {
+  const most = Math.max(0, ...all.map(Math.abs));
+  const [unit, name] = TIMES.find(([, , from]) => most >= from);
+  const whole = (n) => Math.abs(n - Math.round(n)) < 1e-6;
+  let digits = 0;
+  while (digits < 6 && !whole((step / unit) * 10 ** digits)) digits++;
+  return all.map((t) => (t ? `${(t / unit).toFixed(digits)} ${name}` : "0"));
+}
+
 export const stream = (n) =>
   !isNumber(n) ? "not known" : n > 4096 ? "0x\u2026" + n.toString(16).slice(-6) : String(n);
 export const triple = (t) => (Array.isArray(t) ? t.join("\u00d7") : "not known");

@@ -368,7 +368,7 @@ function groupView(job, row) {
     return [
       el("h3", {}, capital(nameOfRow(job, row))),
       el("p", {}, job.missing_ranks),
-      missing("Their machine was lost, or they were never started, or cuwhy was not in front of them."),
+      missing("Their machine was lost, or they were never started, or not under cuwhy."),
     ];
   const times = row.members.map(eventOf).filter(isNumber);
   return [

@@ -190,9 +190,10 @@ export function launchesPanel(data, process) {
     el(
       "p",
       { class: "soft" },
-      `The last ${many(shown.length, "launch", "launches")}`,
+      shown.length === 1 ? "The last launch" : `The last ${many(shown.length, "launch", "launches")}`,
       launches.left_out ? ` of ${count(launches.recorded)} in the recording` : "",
-      ", at the time the program made them. The GPU runs them later; a diamond is a call that waits for it.",
+      `, at the time the program made ${shown.length === 1 ? "it" : "them"}. ` +
+        "The GPU runs launches later; a diamond is a call that waits for it.",
     ),
     blamed
       ? el(

@@ -181,7 +181,7 @@ function emptyOnes(panels) {
   if (!panels.length) return null;
   const titles = panels.map((p) => p.querySelector("h2").textContent);
   const names = titles.map((title, i) =>
-    i ? title.replace(/^(The|What|Memory|Last) /, (w) => w.toLowerCase()) : title,
+    i ? title.replace(/^(The|What|Memory|Last|Every|Errors|Processes|Environment)\b/, (w) => w.toLowerCase()) : title,
   );
   return el(
     "details",
@@ -213,7 +213,7 @@ function drawPanels(data, main, focus) {
   clear(main).append(
     ...[
       guard("verdict", () =>
-        data.job ? jobVerdict(data) : verdictPanel(data, detailed[0] || object(list(data.processes)[0])),
+        data.job ? jobVerdict(data) : verdictPanel(data, detailed[0] || object(list(data.processes)[0]), !panels.every(empty)),
       ),
       tools,
       ...panels.filter((p) => !empty(p)),
@@ -221,6 +221,9 @@ function drawPanels(data, main, focus) {
     ].filter(Boolean),
   );
   showMore(main);
+  const nav = document.getElementById("panels");
+  if (nav.tell) nav.tell();
+  else showMore(nav.parentNode);
   for (const work of live.queue.splice(0)) guard("chart", work);
   if (focus && tools) tools.querySelector("select").focus();
 }

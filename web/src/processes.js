@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes and ranks of the run, which one failed first, and the environment.
-import { copyButton, el, missing, rich, scroller, table, unbroken } from "./dom.js";
+import { commandBox, el, missing, rich, scroller, table, unbroken } from "./dom.js";
 import { causeLink } from "./causes.js";
 import { placeText } from "./verdict.js";
 import { isNumber, list, object, seconds } from "./format.js";
@@ -110,18 +110,12 @@ function checksOf(data) {
             c.status,
           ),
           [
-            c.text,
+            unbroken(c.text),
             c.cause ? [" ", causeLink(data, c.cause)] : null,
-            c.command
-              ? el(
-                  "div",
-                  { class: "command" },
-                  el("pre", { tabindex: 0 }, c.command),
-                  copyButton(c.command, "this command"),
-                )
-              : null,
+            c.command ? commandBox(c.command) : null,
           ],
         ]),
+        "wraps",
       ),
       "tall",
     ),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory over time, stacked by purpose; the finer totals are lines on top.
 import { css, drawChart, hasCharts, optionsOf, restingAt, stepped } from "./chart.js";
-import { el, missing, scroller, table } from "./dom.js";
+import { breakable, el, missing, scroller, table } from "./dom.js";
 import { bytes, list, object, seconds } from "./format.js";
 import { KIND_COLORS } from "./kinds.js";
 
@@ -204,7 +204,7 @@ export function legendOf(entries, toggle) {
         },
       },
       swatch,
-      entry.label,
+      breakable(entry.label),
       " ",
       entry.said,
     );

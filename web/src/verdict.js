@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict: what happened, where, why, what to do, and the confidence.
-import { copyButton, el, missing, rich, unbroken } from "./dom.js";
+import { commandBox, copyButton, el, missing, rich, unbroken } from "./dom.js";
 import { causeLink } from "./causes.js";
 import { bytes, count, list, many, object, sentence, stream, triple } from "./format.js";
 
@@ -206,14 +206,7 @@ export function fixOf(verdict) {
         "li",
         {},
         rich(fix.text),
-        fix.command
-          ? el(
-              "div",
-              { class: "command" },
-              el("pre", { tabindex: 0 }, fix.command),
-              copyButton(fix.command, "this command"),
-            )
-          : null,
+        fix.command ? commandBox(fix.command) : null,
       ),
     ),
   );
@@ -281,7 +274,7 @@ function metaOf(data, verdict, process) {
   );
 }
 
-function noneOf(data, verdict) {
+function noneOf(data, verdict, below) {
   const notes = list(verdict.notes);
   return [
     el(
@@ -291,7 +284,9 @@ function noneOf(data, verdict) {
         ? "The checks below show what was examined."
         : notes.length
           ? `No CUDA failure ended this program; it handled ${many(notes.length, "failure")}:`
-          : "Nothing failed here. The panels below show what was recorded.",
+          : below
+            ? "Nothing failed here. The panels below show what was recorded."
+            : "Nothing failed here, and the recording has no CUDA calls to show.",
     ),
     notes.length
       ? el(
@@ -313,7 +308,8 @@ function noneOf(data, verdict) {
   ];
 }
 
-export function verdictPanel(data, process) {
+// `below`: there are panels below it.
+export function verdictPanel(data, process, below) {
   const verdict = object(data.verdict);
   const detail = object(process.detail);
   const sources = list(detail.sources);
@@ -330,7 +326,7 @@ export function verdictPanel(data, process) {
           : "No CUDA failure"
       : sentence(keepUnits(verdict.title));
   const body = none
-    ? noneOf(data, verdict)
+    ? noneOf(data, verdict, below)
     : el(
         "div",
         { class: "answer" },

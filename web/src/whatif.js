@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other settings would have changed: used and reserved memory, played back under each, and the request that fails.
-import { css, drawChart, hasCharts, optionsOf, restingAt, stepped } from "./chart.js";
-import { el, missing, scroller, table } from "./dom.js";
+import { captionAt, css, drawChart, hasCharts, optionsOf, restingAt, stepped } from "./chart.js";
+import { breakable, el, missing, scroller, table } from "./dom.js";
 import { bytes, count, isNumber, list, object, seconds } from "./format.js";
 import { legendOf } from "./stack.js";
 
@@ -100,10 +100,9 @@ function drawRoom(u, g, px, s) {
   g.moveTo(u.bbox.left, y);
   g.lineTo(u.bbox.left + u.bbox.width, y);
   g.stroke();
-  g.textAlign = "left";
-  g.textBaseline = "bottom";
   const whose = s.what_if ? ` (${s.label})` : "";
-  g.fillText(`room for PyTorch: ${bytes(s.room)} of ${bytes(s.total)}${whose}`, u.bbox.left + 5 * px, y - 2 * px);
+  const room = bytes(s.room);
+  captionAt(u, y, [`room for PyTorch: ${room} of ${bytes(s.total)}${whose}`, `room: ${room}${whose}`, `room: ${room}`]);
 }
 
 function drawFailure(u, g, px, s) {
@@ -189,7 +188,7 @@ function answersTable(settings) {
         "fails where",
       ],
       settings.map((s) => [
-        s.label,
+        breakable(s.label),
         s.words,
         { n: bytes(s.total) },
         most(s.reserved),

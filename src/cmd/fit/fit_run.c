@@ -19,6 +19,7 @@
 
 #define OUTPUT_MAX   ((size_t)64 << 20)
 #define OUTPUT_LINES 12
+#define ANSWER_LINES 60	/* of an answer of cuwhy run, at most */
 #define FOLDERS_DEEP 3
 
 extern const char cuwhy_fit_stop[];	/* sitecustomize.py */
@@ -135,18 +136,35 @@ static unsigned steps_done(const char *path)
 	return str_u64(text, &n) ? (unsigned)n : 0;
 }
 
-/* The last lines that the program printed, for people. */
-static void show_output(const char *path)
+/* Where the last lines begin, or the answer of `cuwhy run` that ends with them. */
+static char *last_lines(const struct buf *b)
+{
+	size_t lines = 0, last = 0;
+
+	for (size_t at = b->len; at > 0 && lines < ANSWER_LINES; at--) {
+		if (at == b->len || b->data[at - 1] != '\n')
+			continue;
+		lines++;
+		if (lines <= OUTPUT_LINES || str_starts(b->data + at, "cuwhy: "))
+			last = at;
+	}
+	if (lines < OUTPUT_LINES || (lines < ANSWER_LINES && str_starts(b->data, "cuwhy: ")))
+		last = 0;
+	return b->data + last;
+}
+
+/* The last lines that the program printed, for people. Its recording is gone when they read of it. */
+static void show_output(const char *path, const char *folder)
 {
 	struct buf b;
-	size_t lines = 0, at;
+	char *line, *rest;
 
 	buf_init(&b, OUTPUT_MAX);
 	if (fs_read(path, &b, NULL) == 0 || b.len) {
-		for (at = b.len; at > 0; at--)
-			if (b.data[at - 1] == '\n' && at < b.len && ++lines == OUTPUT_LINES)
-				break;
-		fprintf(stderr, "%s%s", b.data + at, b.len && b.data[b.len - 1] != '\n' ? "\n" : "");
+		rest = last_lines(&b);
+		while ((line = strsep(&rest, "\n")) != NULL)
+			if (!strstr(line, folder) && (*line || rest))
+				fprintf(stderr, "%s\n", line);
 	}
 	buf_release(&b);
 }
@@ -158,7 +176,7 @@ static int judge_run(struct fit_run *run, int status, const char *output, struct
 	run->fits = good;
 	if (good || (status >= 0 && ended_for_memory(run->folder)))
 		return 0;
-	show_output(output);
+	show_output(output, run->folder);
 	if (status < 0)
 		return err_set(e, status, "cannot start the dry run: %s", strerror(-status));
 	if (WIFSIGNALED(status))

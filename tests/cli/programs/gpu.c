@@ -3,6 +3,7 @@
  *
  *   ok       one launch             grid     a launch with too large a grid
  *   ordinal  a GPU that is not there   twice  two children with too large a grid
+ *   alloc    4 KiB, then as grid
  *   daemon   leaves a process behind that is in trouble, but lives on; prints its pid
  */
 #include <dlfcn.h>
@@ -79,10 +80,15 @@ int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "ok";
 	int status = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0, device;
+	unsigned long long memory;
 
 	if (strcmp(what, "ok") == 0) {
 		launch(1);
 	} else if (strcmp(what, "grid") == 0) {
+		launch(70000);
+	} else if (strcmp(what, "alloc") == 0) {
+		launch(1);
+		find("cuMemAlloc_v2")(&memory, (size_t)4096);
 		launch(70000);
 	} else if (strcmp(what, "ordinal") == 0) {
 		find("cuInit")(0);
