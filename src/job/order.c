@@ -753,6 +753,25 @@ struct job_answer *job_judge(const struct job_attempt *at)
 	return a;
 }
 
+const char *job_cause(const struct job_answer *a)
+{
+	const char *cause = NULL;
+
+	if (a->how == HOW_NOT)
+		return "none";
+	if (a->how == HOW_DIVERGED)
+		return "nccl-rank-divergence";
+	for (size_t i = 0; i < a->n_first; i++) {
+		const char *own = a->attempt->rank[a->first[i]].cause;
+
+		own = own ? own : "unknown";
+		if (cause && strcmp(cause, own) != 0)
+			return NULL;
+		cause = own;
+	}
+	return cause ? cause : "unknown";
+}
+
 void job_answer_free(struct job_answer *a)
 {
 	if (!a)

@@ -93,3 +93,19 @@ def rule__ends_that_two_supervisors_noticed_have_no_order_by_that_alone(box):
 def rule__what_was_seen_alive_after_another_had_ended_ended_later(box):
     status, told, text = explain(box, [killed(0, 10, 9.2), killed(1, 11, 10.5)])
     same((status, told["how"], told["ordered"], [r["rank"] for r in told["first"]]), (1, "killed", True, [0]), text)
+
+
+def rule__the_page_of_a_job_says_its_verdict_in_json_too(box):
+    oom = {"cause": "oom-capacity", "sure": "certain", "title": "out of memory", "own": True, "failed_ns": START + 9 * SECOND}
+    fault = {"cause": "illegal-access-out-of-bounds", "sure": "likely", "title": "a fault", "own": True, "failed_ns": START + 9 * SECOND}
+    for ranks, cause, how in (([rank(n) for n in range(4)], "none", "none"),
+                              ([rank(0, 1, **oom), rank(1, 143)], "oom-capacity", "failed"),
+                              ([rank(0, 1, **oom), rank(1, 1, **dict(oom, failed_ns=START + 10 * SECOND))], "oom-capacity", "failed"),
+                              ([rank(0, 1, **oom), rank(1, 1, boot="b2", node="n2", **fault)], None, "failed"),     # which was first is open
+                              ([killed(0, 10, 9), rank(1, 143, 12)], "unknown", "killed")):
+        status, told, text = explain(box, ranks, fresh=True)
+        same((told["cause"], told["how"]), (cause, how), "explain " + text)
+        page = subprocess.run([box.cuwhy, "report", "--json", "-o", os.path.join(box.scratch, "page.html"), os.path.join(box.scratch, "job")],
+                              capture_output=True, text=True, env=box.env(), timeout=PATIENCE)
+        page = json.loads(page.stdout)
+        same((page["cause"], page["how"], page["title"]), (cause, how, told["title"]), "report")

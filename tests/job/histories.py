@@ -12,8 +12,8 @@ import time
 
 from world import World
 
-FAULT = ("illegal-access-past-end", "a kernel read 4 bytes past the end of a tensor")
-OOM = ("oom-larger-than-gpu", "the GPU's memory is too small for this tensor")
+FAULT = ("illegal-access-out-of-bounds", "a kernel read 4 bytes past the end of a tensor")
+OOM = ("oom-request-too-large", "the GPU's memory is too small for this tensor")
 
 
 class Expect:
