@@ -69,7 +69,7 @@ struct live_thread {
 	uint32_t holder;	/* the thread that has what it waits for; 0 = not known */
 	bool holder_sure;	/* CPython itself says so */
 	bool timed;		/* it waits with a time limit, and goes on then */
-	bool alone;		/* the other end of the pipe that it waits on is in this process, if anywhere */
+	bool alone;		/* the other end of the pipe or socket that it waits on is in this process, if anywhere */
 	uint32_t peer;		/* the process that it waits for; 0 = not known */
 	const char *peer_text;	/* what is known about it: "it has ended", "python worker.py, which runs" */
 	struct line line;	/* of the user's own code; `file` NULL = not known */

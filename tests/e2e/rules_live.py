@@ -403,6 +403,56 @@ def fetch():
         ours.recv(4096)
 fetch()
 """,
+    "the_other_end_of_a_local_socket": READY + """
+import os, socket
+ours, theirs = socket.socketpair()
+if os.fork() == 0:
+    if os.fork():
+        os._exit(0)     # the other one is nobody's child now
+    ours.close()
+    n = 0
+    while True:
+        n += 1
+theirs.close()
+os.wait()
+ours.recv(1)
+""",
+    "the_other_end_of_a_connection": READY + """
+import os, socket
+server = socket.create_server(("127.0.0.1", 0))
+ours = socket.create_connection(server.getsockname())
+if os.fork() == 0:
+    if os.fork():
+        os._exit(0)
+    theirs = server.accept()
+    ours.close()
+    n = 0
+    while True:
+        n += 1
+server.close()
+os.wait()
+ours.recv(1)
+""",
+    "a_thread_at_the_other_end_of_a_pipe": READY + """
+import os, threading
+reader, writer = os.pipe()
+def work():
+    n = 0
+    while True:
+        n += 1
+threading.Thread(target=work, daemon=True).start()
+os.read(reader, 1)
+""",
+    "a_thread_at_the_other_end_of_a_local_socket": READY + """
+import socket, threading
+ours, theirs = socket.socketpair()
+def work():
+    n = 0
+    while True:
+        n += 1
+threading.Thread(target=work, daemon=True).start()
+ours.recv(1)
+""",
     "a_thread_of_an_event_loop": READY + """
 import asyncio
 def work():
@@ -563,6 +613,21 @@ def feed():
 threading.Thread(target=feed, daemon=True).start()
 os.read(reader, 1)
 """, "hang-input-output", "pipe"),
+    "a_loop_until_a_thread_wakes": (READY + """
+import threading, time
+done = []
+def work():
+    time.sleep(300)  # <- wakes
+    done.append(1)
+threading.Thread(target=work, daemon=True).start()
+while not done: pass
+""", "hang-loop", "loop"),
+    "a_loop_until_a_signal": (READY + """
+import signal
+done = []
+signal.signal(signal.SIGUSR1, lambda *of: done.append(1))
+while not done: pass
+""", "hang-loop", "loop"),
     "a_child_that_sleeps": (HUNG["subprocess"], "hang-other-process", "process"),
     "a_child_of_a_child_that_sleeps": (READY + """
 import subprocess
@@ -607,6 +672,22 @@ def rule__what_a_second_cannot_tell_is_only_possible(box):
     same(wrong, [], "wrong")
 
 
+def rule__a_loop_beside_a_thread_that_works_is_at_most_possible(box):
+    """Which of the two has the GIL at the last look decides what is seen of the other."""
+    with running(box, READY + """
+import threading
+done = []
+def work():
+    n = 0
+    while True:
+        n += 1
+threading.Thread(target=work, daemon=True).start()
+while not done: pass
+""") as process:
+        _, told = look(box, process.pid)
+    assert told["cause"] == "none" or told["certainty"] == "possible", told["title"]
+
+
 # Programs that are hung, beside threads and processes that wake up now and then but never touch what is waited for.
 HELPED = {
     "a_monitor_of_tqdm": """
@@ -634,6 +715,12 @@ if __name__ == "__main__":
     child = fork.Process(target=stuck, daemon=True)
     child.start()
     child.join()  # <- here
+""",
+    "a_manager": """
+import multiprocessing
+if __name__ == "__main__":
+    manager = multiprocessing.get_context("fork").Manager()
+    manager.Queue().get()  # <- here
 """,
     "a_time_limit_of_torch": """
 from torch.utils.data import _pin

@@ -242,7 +242,7 @@ static void judge(struct live *out, struct process_look *l, struct pool *pool)
 		out->works = end;
 		return;
 	}
-	if (waits_inside(end) && find_worker(out, end)) {
+	if ((waits_inside(end) || end->waits == LIVE_LOOP) && find_worker(out, end)) {
 		out->works = find_worker(out, end);
 		return;
 	}

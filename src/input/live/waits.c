@@ -88,8 +88,8 @@ static void wait_descriptor(struct live_thread *t, pid_t pid, int fd, struct poo
 	t->waits = of_descriptor(told.kind);
 	if (told.text)
 		t->what = pool_printf(pool, "descriptor %d, %s", fd, told.text);
-	t->alone = told.kind == FD_PIPE && !told.peer;
-	if (t->alone)
+	t->alone = told.alone;
+	if (told.alone && told.kind == FD_PIPE)
 		t->peer_text = "no other process has this pipe open";
 	tell_peer(t, told.peer, pool);
 }

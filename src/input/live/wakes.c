@@ -187,7 +187,8 @@ static bool of_other_process(const struct live_thread *t)
 
 static bool of_other_thread(const struct live_thread *t)
 {
-	return waits_inside(t) || t->waits == LIVE_WORKER || t->waits == LIVE_PIPE || t->waits == LIVE_SOCKET;
+	return waits_inside(t) || t->waits == LIVE_WORKER || t->waits == LIVE_PIPE || t->waits == LIVE_SOCKET ||
+	       t->waits == LIVE_LOOP;
 }
 
 const char *what_wakes(const struct live *of, const struct live_thread *t, struct process_look *l, struct pool *pool)
@@ -202,7 +203,7 @@ const char *what_wakes(const struct live *of, const struct live_thread *t, struc
 		text = of_threads(of, t, l->torch_path, pool);
 	if (!text && of_other_process(t))
 		text = of_processes(of, t, pool);
-	if (!text && (t->waits == LIVE_CONDITION || t->waits == LIVE_TASKS))
+	if (!text && (t->waits == LIVE_CONDITION || t->waits == LIVE_TASKS || t->waits == LIVE_LOOP))
 		text = of_signals((pid_t)of->pid, pool);
 	return text;
 }
