@@ -69,6 +69,7 @@ struct live_thread {
 	uint32_t holder;	/* the thread that has what it waits for; 0 = not known */
 	bool holder_sure;	/* CPython itself says so */
 	bool timed;		/* it waits with a time limit, and goes on then */
+	bool alone;		/* the other end of the pipe or socket that it waits on is in this process, if anywhere */
 	uint32_t peer;		/* the process that it waits for; 0 = not known */
 	const char *peer_text;	/* what is known about it: "it has ended", "python worker.py, which runs" */
 	struct line line;	/* of the user's own code; `file` NULL = not known */
@@ -100,6 +101,7 @@ struct live {
 	const struct live_thread *stuck;	/* the one to look at; NULL = it is not hung */
 	const struct live_thread *works;	/* not hung: the one that works */
 	const struct live_thread *outside;	/* hung: another thread, which waits for somebody outside the process; NULL = none */
+	const char *wakes;	/* hung: what goes on by itself, and may end the wait; NULL = nothing that is known */
 	uint32_t peer_works;	/* not hung: the main thread waits for this process, which works; 0 = it does not */
 	bool deadlock, deadlock_sure;
 	bool deadlock_timed;	/* one of them goes on after a while */

@@ -25,7 +25,8 @@ struct process_end {
 	const struct ram_state *ram;	/* the host's memory then; NULL = not checked */
 	uint64_t fault_real_ns;	/* CLOCK_REALTIME of that dump; 0 = not known */
 	uint64_t fault_mark;	/* which dump it was (dump_mark); 0 = not known */
-	uint64_t ended_ns;	/* CLOCK_MONOTONIC; 0 = not known */
+	uint64_t ended_ns;	/* CLOCK_MONOTONIC when it was noticed; 0 = not known */
+	uint64_t alive_ns;	/* when it was last seen alive; 0 = not known */
 };
 
 #endif

@@ -30,6 +30,7 @@
 #include "input/text/log.h"
 #include "input/snapshot/input.h"
 #include "job/folder.h"
+#include "job/order.h"
 #include "judge/doctor.h"
 #include "judge/opened.h"
 #include "judge/source.h"
@@ -123,7 +124,13 @@ static bool show_page(const char *path)
 	return shown;
 }
 
-static int tell_page(const char *path, size_t bytes, const char *cause)
+/* What the page says, for scripts. */
+struct told {
+	const char *cause;
+	const char *how, *title;	/* of a job; else NULL */
+};
+
+static int tell_page(const char *path, size_t bytes, const struct told *told)
 {
 	bool shown;
 
@@ -134,7 +141,8 @@ static int tell_page(const char *path, size_t bytes, const char *cause)
 	shown = given.open && show_page(path);
 	if (given.json)
 		json_print(stdout, JSON_OF(J_INT("schema", 1), J_TEXT("page", path), J_BYTES("bytes", bytes),
-					   J_TEXT("cause", cause), J_IF(given.open, J_BOOL("opened", shown))));
+					   J_TEXT("cause", told->cause), J_IF(told->how, J_TEXT("how", told->how)),
+					   J_IF(told->title, J_TEXT("title", told->title)), J_IF(given.open, J_BOOL("opened", shown))));
 	return cmd_finish(EXIT_NOTHING);
 }
 
@@ -151,7 +159,7 @@ static char *markdown_of(const struct verdict *v, const char *text)
 	return words;
 }
 
-static int write_page(struct page *p, const struct verdict *v, const char *path, const char *words)
+static int write_told(struct page *p, const struct verdict *v, const char *path, const char *words, const struct told *told)
 {
 	const char *out = given.out ? given.out : given.markdown ? "-" : DEFAULT_OUT;
 	char *text = words ? xstrdup(words) : text_of_verdict(v, path), *issue;
@@ -177,11 +185,18 @@ static int write_page(struct page *p, const struct verdict *v, const char *path,
 	if (rc)
 		status = cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	else
-		status = strcmp(out, "-") ? tell_page(out, b.len, v ? verdict_cause(v) : NULL) : cmd_finish(EXIT_NOTHING);
+		status = strcmp(out, "-") ? tell_page(out, b.len, told) : cmd_finish(EXIT_NOTHING);
 	buf_release(&b);
 	free(issue);
 	free(text);
 	return status;
+}
+
+static int write_page(struct page *p, const struct verdict *v, const char *path, const char *words)
+{
+	struct told told = {.cause = v ? verdict_cause(v) : NULL};
+
+	return write_told(p, v, path, words, &told);
 }
 
 /* --- recordings --------------------------------------------------------------------------------- */
@@ -470,7 +485,8 @@ static char *text_of_job(const struct job *j, struct job_answer *const *answer)
 
 static int report_job(char **words, int n)
 {
-	struct job_answer **answer;
+	struct job_answer **answer, *last;
+	struct told told;
 	struct err e = {0};
 	struct page *p;
 	struct job *j;
@@ -486,10 +502,12 @@ static int report_job(char **words, int n)
 	if (!j)
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	answer = explain_job_judge(j);
+	last = answer[j->n_attempts - 1];
 	text = text_of_job(j, answer);
 	p = page_new("job", words[0]);
 	page_set_job(p, page_job_json(j, answer));
-	status = write_page(p, NULL, words[0], text);
+	told = (struct told){job_cause(last), job_hows[last->how], last->title};
+	status = write_told(p, NULL, words[0], text, &told);
 	page_free(p);
 	free(text);
 	explain_job_free(j, answer);

@@ -159,21 +159,43 @@ static enum end end_of(const struct job_rank *r)
 	return has_failed(r) ? END_OWN : END_FINE;
 }
 
-static uint64_t failed_at(const struct job_rank *r)
+/* When an end is noticed depends on who watches: two supervisors may notice two ends in the wrong order. So an end has two times, between
+ * which it happened. A process that was seen alive, or came to a collective, had not ended then. 0 = not known. */
+static uint64_t alive_at(const struct job_rank *r)
+{
+	uint64_t at = r->alive_ns > r->started_ns ? r->alive_ns : r->started_ns;
+
+	for (size_t i = 0; i < r->n_comms; i++) {
+		const struct job_comm *c = &r->comm[i];
+		uint64_t mark = c->n_marks ? c->mark[c->n_marks - 1].out_ns : 0;
+
+		at = c->called_ns > at ? c->called_ns : at;
+		at = mark > at ? mark : at;
+	}
+	return at;
+}
+
+/* A process writes down when it failed. */
+static uint64_t failed_by(const struct job_rank *r)
 {
 	return r->failed_ns ? r->failed_ns : r->ended_ns;
+}
+
+static uint64_t failed_after(const struct job_rank *r)
+{
+	return r->failed_ns ? r->failed_ns : alive_at(r);
 }
 
 /* Proven, not likely. */
 static bool before(struct story *s, size_t a, size_t b)
 {
-	return job_clocks_before(s->clocks, a, failed_at(&s->rank[a]), b, failed_at(&s->rank[b]));
+	return job_clocks_before(s->clocks, a, failed_by(&s->rank[a]), b, failed_after(&s->rank[b]));
 }
 
 /* A launcher ends the others after one has ended: what ended before that was ended by something else. */
 static bool ended_before(struct story *s, size_t a, size_t b)
 {
-	return job_clocks_before(s->clocks, a, s->rank[a].ended_ns, b, s->rank[b].ended_ns);
+	return job_clocks_before(s->clocks, a, s->rank[a].ended_ns, b, alive_at(&s->rank[b]));
 }
 
 /* --- origins ---------------------------------------------------------------------------------------- */
@@ -661,7 +683,8 @@ static const char *title_of(struct story *s)
 	case HOW_FAILED:
 	case HOW_KILLED:
 		if (!one)
-			return pool_printf(p, "%s failed by themselves; which was the first cannot be ordered", who);
+			return pool_printf(p, "%s %s; which was the first cannot be ordered", who,
+					   a->how == HOW_KILLED ? "were killed" : "failed by themselves");
 		if (a->how == HOW_KILLED)
 			return pool_printf(p,
 					   r->signal ? "%s was killed first, by signal 9"
@@ -728,6 +751,25 @@ struct job_answer *job_judge(const struct job_attempt *at)
 	job_absent_free(&s.absent);
 	job_clocks_free(s.clocks);
 	return a;
+}
+
+const char *job_cause(const struct job_answer *a)
+{
+	const char *cause = NULL;
+
+	if (a->how == HOW_NOT)
+		return "none";
+	if (a->how == HOW_DIVERGED)
+		return "nccl-rank-divergence";
+	for (size_t i = 0; i < a->n_first; i++) {
+		const char *own = a->attempt->rank[a->first[i]].cause;
+
+		own = own ? own : "unknown";
+		if (cause && strcmp(cause, own) != 0)
+			return NULL;
+		cause = own;
+	}
+	return cause ? cause : "unknown";
 }
 
 void job_answer_free(struct job_answer *a)

@@ -71,6 +71,10 @@ struct job_answer {
 struct job_answer *job_judge(const struct job_attempt *a);
 void job_answer_free(struct job_answer *a);
 
+/* The cause of the answer: that of the first rank, or of all that may have been the first; "none": nothing failed; "unknown": it failed, and left
+ * no cause. NULL: those that may have been the first have different ones. */
+const char *job_cause(const struct job_answer *a);
+
 /* "0-7, 9": of ascending numbers; at most `max` ranges, then "and 12 more". */
 const char *job_ranges(struct pool *pool, const uint32_t *number, size_t n, size_t max);
 

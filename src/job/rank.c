@@ -57,6 +57,7 @@ static const struct field rank_fields[] = {
 	F_NUMBER(struct job_rank, written_ns, 0),
 	F_NUMBER(struct job_rank, real_ns, 0),
 	F_NUMBER(struct job_rank, ended_ns, 0),
+	F_NUMBER(struct job_rank, alive_ns, 0),
 	F_WORD(struct job_rank, state, job_states, -1),
 	F_BOOL(struct job_rank, exit_known),
 	F_NUMBER(struct job_rank, exit, -1),

@@ -60,6 +60,7 @@ struct job_rank {
 	const char *node, *boot, *command;
 	uint32_t pid, ppid;
 	uint64_t started_ns, written_ns, ended_ns;	/* 0 = not known */
+	uint64_t alive_ns;		/* the last time it was seen alive: its end lies between this and ended_ns; 0 = not known */
 	uint64_t real_ns;		/* CLOCK_REALTIME when CLOCK_MONOTONIC was written_ns: for people, never to order by */
 	enum job_state state;
 	bool exit_known;

@@ -56,6 +56,7 @@ static void fill_end(struct verdict *v, const struct trace *t, const struct proc
 	v->ppid = end->ppid ? end->ppid : h ? h->ppid : 0;
 	v->rank = h ? h->rank : CW_UNKNOWN;
 	v->ended_ns = h && h->exit_known ? h->exit_mono_ns : end->ended_ns;
+	v->alive_ns = h && h->exit_known ? h->exit_mono_ns : end->alive_ns;
 	v->exit_known = end->status_known;
 	v->exit = end->status_known ? end->exit : -1;
 	v->signal = end->status_known ? end->signal : 0;

@@ -174,6 +174,28 @@ void memory_diff_make(struct memory_diff *d, const struct memory_side *before, c
 		qsort(d->row, d->n, sizeof(*d->row), by_growth);
 }
 
+/* Contexts and other processes are known only where NVML was asked: when memory ran out. A process that uses CUDA has a context. */
+bool memory_part_known(const struct memory_side *s, enum ledger_part part)
+{
+	const struct ledger *l = s->ledger;
+
+	if (part == PART_CONTEXT || part == PART_OUTSIDE)
+		return l && l->part[part];
+	if (part == PART_PROCESSES)
+		return l && (l->part[part] || l->part[PART_CONTEXT]);
+	return true;
+}
+
+const char *memory_diff_gpus(const struct memory_diff *d, struct pool *pool)
+{
+	const char *a = d->before.ledger ? d->before.ledger->device_name : "",
+		   *b = d->after.ledger ? d->after.ledger->device_name : "";
+
+	if (!*a || !*b || !strcmp(a, b))
+		return *b ? b : a;
+	return pool_printf(pool, "%s before, %s after", a, b);
+}
+
 bool memory_diff_exceeds(const struct memory_diff *d, const struct growth_limit *limit)
 {
 	double growth = (double)d->held_after - (double)d->held_before;
@@ -203,6 +225,15 @@ static void side_print(FILE *out, const char *label, const struct memory_side *s
 	fprintf(out, ": %s\n", s->ledger ? s->when : "the GPU was not used");
 }
 
+/* What is not known on one side has no growth. */
+static void figure_print_alone(FILE *out, const char *name, const uint64_t *before, const uint64_t *after)
+{
+	char a[32], b[32];
+
+	fprintf(out, "  %10s  %10s  %11s  %s\n", before ? format_bytes(a, sizeof(a), (double)*before) : "-",
+		after ? format_bytes(b, sizeof(b), (double)*after) : "-", "", name);
+}
+
 static void figures_print(FILE *out, const char *name, uint64_t before, uint64_t after)
 {
 	char a[32], b[32], g[40], share[24] = "";
@@ -226,8 +257,15 @@ static void parts_print(FILE *out, const struct memory_diff *d)
 	for (int p = 0; p < PART_COUNT; p++) {
 		uint64_t a = part_of(&d->before, p), b = part_of(&d->after, p);
 
-		if ((a || b) && p != PART_FREE && p != PART_UNMEASURED && p != PART_REST)
-			figures_print(out, ledger_part_text((enum ledger_part)p), a, b);
+		const char *name = ledger_part_text((enum ledger_part)p);
+		bool was = memory_part_known(&d->before, (enum ledger_part)p), is = memory_part_known(&d->after, (enum ledger_part)p);
+
+		if ((!a && !b) || p == PART_FREE || p == PART_UNMEASURED || p == PART_REST)
+			continue;
+		if (was && is)
+			figures_print(out, name, a, b);
+		else
+			figure_print_alone(out, name, was ? &a : NULL, is ? &b : NULL);
 	}
 }
 
@@ -300,9 +338,11 @@ static bool without_lines(const struct memory_side *s)
 
 void memory_diff_print(FILE *out, const struct memory_diff *d, size_t top)
 {
-	const struct ledger *l = d->after.ledger ? d->after.ledger : d->before.ledger;
+	struct pool pool = {0};
+	const char *gpus = memory_diff_gpus(d, &pool);
 
-	fprintf(out, "device %d%s%s\n", d->device, l->device_name[0] ? ", " : "", l->device_name);
+	fprintf(out, "device %d%s%s\n", d->device, gpus[0] ? ", " : "", gpus);
+	pool_release(&pool);
 	side_print(out, "before", &d->before);
 	side_print(out, "after", &d->after);
 	putc('\n', out);
@@ -327,7 +367,7 @@ static json_t *side_json(const struct memory_side *s)
 		return json_null();
 	return JSON_OF(J_TEXT("recording", s->path), J_INT_OR_NULL("pid", s->pid, s->pid),
 		       J_INT_OR_NULL("rank", s->rank != CW_UNKNOWN, s->rank), J_TEXT("at", moments[l->at]),
-		       J_TEXT("when", s->when), J_BYTES("allocated", l->allocated), J_BYTES("reserved", l->reserved),
+		       J_TEXT("when", s->when), J_TEXT("name", l->device_name), J_BYTES("allocated", l->allocated), J_BYTES("reserved", l->reserved),
 		       J_BYTES("other_libraries", l->part[PART_LIBRARIES]));
 }
 

@@ -45,6 +45,12 @@ struct growth_limit {
 
 bool memory_diff_exceeds(const struct memory_diff *d, const struct growth_limit *limit);
 
+/* Was this part of the card measured there? What was not, or was not there before CUDA started, has not grown. */
+bool memory_part_known(const struct memory_side *s, enum ledger_part part);
+
+/* "NVIDIA H200", or if they differ "NVIDIA A100 before, NVIDIA H200 after"; "" = not known. */
+const char *memory_diff_gpus(const struct memory_diff *d, struct pool *pool);
+
 /* At most `top` lines of each kind. */
 void memory_diff_print(FILE *out, const struct memory_diff *d, size_t top);
 json_t *memory_diff_json(const struct memory_diff *d);

@@ -42,6 +42,14 @@ static void put_bytes(FILE *out, uint64_t bytes)
 	fprintf(out, "<td class=n>%s", format_bytes(text, sizeof(text), (double)bytes));
 }
 
+static void put_known(FILE *out, uint64_t bytes, bool known)
+{
+	if (known)
+		put_bytes(out, bytes);
+	else
+		fputs("<td class=n>-", out);
+}
+
 static void put_growth(FILE *out, uint64_t before, uint64_t after)
 {
 	double growth = (double)after - (double)before;
@@ -75,9 +83,12 @@ static void put_parts(FILE *out, const struct memory_diff *d)
 		if ((!a && !b) || p == PART_FREE || p == PART_UNMEASURED || p == PART_REST)
 			continue;
 		fputs("<tr>", out);
-		put_bytes(out, a);
-		put_bytes(out, b);
-		put_growth(out, a, b);
+		put_known(out, a, memory_part_known(&d->before, (enum ledger_part)p));
+		put_known(out, b, memory_part_known(&d->after, (enum ledger_part)p));
+		if (memory_part_known(&d->before, (enum ledger_part)p) && memory_part_known(&d->after, (enum ledger_part)p))
+			put_growth(out, a, b);
+		else
+			fputs("<td class=n>", out);
 		fprintf(out, "<td>%s\n", ledger_part_text((enum ledger_part)p));
 	}
 	fputs("</table></div>\n", out);
@@ -132,10 +143,12 @@ static void put_rows(FILE *out, const struct memory_diff *d)
 
 static void put_device(FILE *out, const struct memory_diff *d)
 {
-	const struct ledger *l = d->after.ledger ? d->after.ledger : d->before.ledger;
+	struct pool pool = {0};
+	const char *gpus = memory_diff_gpus(d, &pool);
 
-	fprintf(out, "<h2>Device %d%s", d->device, l->device_name[0] ? ", " : "");
-	put_text(out, l->device_name);
+	fprintf(out, "<h2>Device %d%s", d->device, gpus[0] ? ", " : "");
+	put_text(out, gpus);
+	pool_release(&pool);
 	fputs("</h2>\n<div class=wide tabindex=0><table>\n", out);
 	put_side(out, "before", &d->before);
 	put_side(out, "after", &d->after);

@@ -8,7 +8,7 @@
 
 #define PAGE_CAUSES_MAX 16
 
-/* Of the data of a page: the verdict's own first, then its candidates, those of other processes and of the doctor's checks. */
+/* Of the data of a page: the verdict's own first, then its candidates, those of other processes, of the doctor's checks and of the ranks of a job. */
 json_t *page_causes(const json_t *data);
 
 #endif

@@ -144,7 +144,7 @@ static json_t *thread_json(const struct live_thread *t)
 	return JSON_OF(J_INT("tid", t->tid), J_TEXT("name", t->name), J_BOOL("main", t->main),
 		       J_BOOL("python", t->python), J_BOOL("moved", t->moved), J_BOOL("gil", t->gil),
 		       J_INT("cpu_percent", (int)(t->cpu * 100 + 0.5)), J_TEXT("waits", live_waits_word(t->waits)),
-		       J_TEXT("what", t->what), J_TEXT("call", t->call), J_INT_OR_NULL("holder", t->holder, t->holder),
+		       J_TEXT("what", t->what), J_TEXT("call", t->call), J_BOOL("timed", t->timed), J_INT_OR_NULL("holder", t->holder, t->holder),
 		       J_BOOL("holder_sure", t->holder_sure), J_INT_OR_NULL("peer", t->peer, t->peer),
 		       J_TEXT("peer_text", t->peer_text), J_VALUE("line", line_json(&t->line)),
 		       J_VALUE("stack", lines_json(t->stack, t->n_stack)), J_VALUE("native", native_json(t)));
@@ -167,7 +167,7 @@ json_t *live_json(const struct live *l)
 	return JSON_OF(J_INT("pid", l->pid), J_TEXT("command", l->command), J_BOOL("hung", l->stuck != NULL),
 		       J_INT_OR_NULL("thread", l->stuck, l->stuck->tid),
 		       J_INT_OR_NULL("peer_works", l->peer_works, l->peer_works), J_BOOL("deadlock", l->deadlock),
-		       J_INT("looks", l->looks), J_INT("looked_ms", l->seconds * 1000),
+		       J_TEXT("wakes", l->wakes), J_INT("looks", l->looks), J_INT("looked_ms", l->seconds * 1000),
 		       J_INT("cpu_percent", (int)(l->cpu * 100 + 0.5)), J_INT("stops", l->stops),
 		       J_INT("longest_stop_us", l->longest_stop_ns / 1000), J_TEXT("python", l->python),
 		       J_TEXT("no_python", l->no_python), J_TEXT("no_native", l->no_native),

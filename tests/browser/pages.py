@@ -247,7 +247,7 @@ def with_verdict(attempt, first):
     with open(path, encoding="utf-8") as stream:
         rank = json.load(stream)
     rank.update(command="python " + EVIL, message=EVIL, exception="RuntimeError", verdict=os.path.basename(path)[:-len("json")] + "verdict.json")
-    verdict = {"schema": 1, "cause": "illegal-access-past-end", "certainty": "certain", "title": rank["title"], "because": "the address lies " + EVIL,
+    verdict = {"schema": 1, "cause": "illegal-access-out-of-bounds", "certainty": "certain", "title": rank["title"], "because": "the address lies " + EVIL,
                "where": {"file": "/src/train.py", "shown": "train.py", "line": 61, "function": "step", "source": "y = kernel(x)  # " + EVIL},
                "why": ["thread 7 read past the end"], "fix": [{"text": "mask the last block", "command": "grep -n mask train.py"}]}
     for where, what in ((path, rank), (os.path.join(attempt, rank["verdict"]), verdict)):

@@ -55,7 +55,8 @@ DRAWN = {
 # a bundle describes a machine: there is no run to show; a job has its ranks; without a GPU there are no kernels and no memory; without CUDA there
 # is nothing
 ONLY = {"bundle": ("environment", "causes"), "nogpu": ("errors", "processes", "environment", "causes"), "nothing": (),
-        **{name: ("ranks",) for name in DRAWN if name.startswith("job")}}
+        **{name: ("ranks",) for name in ("job-gone", "job-absent")},    # nothing on them is a cause
+        **{name: ("ranks", "causes") for name in ("job", "job-many", "job-two", "job-loose")}}
 BYTES_MAX = 5 << 20
 LOAD_MAX_MS = 1000
 
@@ -655,6 +656,10 @@ def check_jobs(browser, pages):
     browser.open(pages.path("job"))
     said = text(browser, "#verdict")
     check("job: the first rank, its line and what to do come first", "failed first" in text(browser, "h1") and "train.py:61" in said and "mask the last block" in said, said[:400])
+    causes = browser.run("return [...document.querySelectorAll('details.cause')].map((e) => e.id)")
+    check("job: the cause of the first rank is explained", causes[:1] == ["cause-illegal-access-out-of-bounds"], causes)
+    browser.click("#verdict a[href='#cause-illegal-access-out-of-bounds']")
+    check("job: its name leads there", browser.run("return location.hash") == "#cause-illegal-access-out-of-bounds" and "How it is recognized" in text(browser, "#cause-illegal-access-out-of-bounds"), browser.run("return location.hash"))
     check("job: names are shown as they are", making.EVIL.replace("\u2028", "?") in text(browser, ".chosen").replace("\u2028", "?"), text(browser, ".chosen")[:400])
     check("job: the first one is chosen, with all of its verdict", "grep -n mask" in text(browser, ".chosen"), text(browser, ".chosen")[:400])
     rows = rows_of(browser)

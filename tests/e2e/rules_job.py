@@ -95,6 +95,25 @@ def rule__a_rank_killed_by_signal_9_is_named(box):
     same((got["how"], got["first"][0]["rank"]), ("killed", 0), "answer")
 
 
+def rule__an_end_lies_between_the_last_look_and_the_one_that_noticed_it(box):
+    for program in ("import cudrv; cudrv.init()\n", ""):        # recorded, and not
+        with tempfile.TemporaryDirectory() as folder:
+            mark = os.path.join(folder, "mark")
+            run = run_rank(box, folder, 0, ["-c", program + "import time; open(%r, 'w').close(); time.sleep(600)" % mark], world=1)
+            wait_for(lambda: os.path.exists(mark) and any("rank-0." in name for name in files_of(folder)))
+            name = [n for n in files_of(folder) if "rank-0." in n][0]
+            with open(name, encoding="utf-8") as f:
+                pid = json.load(f)["pid"]
+            before = time.monotonic_ns()
+            os.kill(pid, signal.SIGKILL)
+            run.communicate(timeout=PATIENCE)
+            with open(name, encoding="utf-8") as f:
+                told = json.load(f)
+        assert 0 < told["alive_ns"] < told["ended_ns"], told
+        # it was killed after `before`; when it was last seen alive, it may not have been killed yet
+        assert told["ended_ns"] > before and told["alive_ns"] >= told["started_ns"], (before, told)
+
+
 def rule__a_run_that_is_killed_leaves_what_it_had(box):
     with tempfile.TemporaryDirectory() as folder:
         mark = os.path.join(folder, "mark")

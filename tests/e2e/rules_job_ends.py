@@ -3,6 +3,7 @@
 one number, or with a file that cannot be read."""
 import json
 import os
+import shutil
 import subprocess
 
 from toolbox import PATIENCE, same
@@ -22,8 +23,10 @@ def rank(number, exit=0, at=10, **more):
     return told
 
 
-def explain(box, ranks, damage=None):
+def explain(box, ranks, damage=None, fresh=False):
     folder = os.path.join(box.scratch, "job")
+    if fresh:
+        shutil.rmtree(folder, ignore_errors=True)
     where = os.path.join(folder, "job-j", "attempt-0")
     os.makedirs(where, mode=0o700)
     for r in ranks:
@@ -73,3 +76,36 @@ def rule__a_later_run_under_the_same_id_counts_alone(box):
                    real_ns=REAL + 110 * SECOND) for n in range(2)]
     status, told, text = explain(box, first + second)
     same((status, told["how"], "2 files of earlier runs" in text), (0, "none", True), text)
+
+
+def killed(number, at, alive=None):
+    return rank(number, -1, at, signal=9, **({"alive_ns": START + int(alive * SECOND)} if alive is not None else {}))
+
+
+def rule__ends_that_two_supervisors_noticed_have_no_order_by_that_alone(box):
+    """One `cuwhy run` may notice an end later than another one by chance; files of older releases do not say when a rank was last seen alive."""
+    for first, second in ((killed(0, 10, 9.2), killed(1, 11, 9.7)), (killed(0, 10), killed(1, 11)), (killed(0, 10, 9.2), killed(1, 11))):
+        status, told, text = explain(box, [first, second], fresh=True)
+        same((status, told["how"], told["ordered"], [r["rank"] for r in told["first"]]), (1, "killed", False, [0, 1]), text)
+        assert "later" not in text and "were killed; which was the first cannot be ordered" in text, text
+
+
+def rule__what_was_seen_alive_after_another_had_ended_ended_later(box):
+    status, told, text = explain(box, [killed(0, 10, 9.2), killed(1, 11, 10.5)])
+    same((status, told["how"], told["ordered"], [r["rank"] for r in told["first"]]), (1, "killed", True, [0]), text)
+
+
+def rule__the_page_of_a_job_says_its_verdict_in_json_too(box):
+    oom = {"cause": "oom-capacity", "sure": "certain", "title": "out of memory", "own": True, "failed_ns": START + 9 * SECOND}
+    fault = {"cause": "illegal-access-out-of-bounds", "sure": "likely", "title": "a fault", "own": True, "failed_ns": START + 9 * SECOND}
+    for ranks, cause, how in (([rank(n) for n in range(4)], "none", "none"),
+                              ([rank(0, 1, **oom), rank(1, 143)], "oom-capacity", "failed"),
+                              ([rank(0, 1, **oom), rank(1, 1, **dict(oom, failed_ns=START + 10 * SECOND))], "oom-capacity", "failed"),
+                              ([rank(0, 1, **oom), rank(1, 1, boot="b2", node="n2", **fault)], None, "failed"),     # which was first is open
+                              ([killed(0, 10, 9), rank(1, 143, 12)], "unknown", "killed")):
+        status, told, text = explain(box, ranks, fresh=True)
+        same((told["cause"], told["how"]), (cause, how), "explain " + text)
+        page = subprocess.run([box.cuwhy, "report", "--json", "-o", os.path.join(box.scratch, "page.html"), os.path.join(box.scratch, "job")],
+                              capture_output=True, text=True, env=box.env(), timeout=PATIENCE)
+        page = json.loads(page.stdout)
+        same((page["cause"], page["how"], page["title"]), (cause, how, told["title"]), "report")

@@ -403,6 +403,56 @@ def fetch():
         ours.recv(4096)
 fetch()
 """,
+    "the_other_end_of_a_local_socket": READY + """
+import os, socket
+ours, theirs = socket.socketpair()
+if os.fork() == 0:
+    if os.fork():
+        os._exit(0)     # the other one is nobody's child now
+    ours.close()
+    n = 0
+    while True:
+        n += 1
+theirs.close()
+os.wait()
+ours.recv(1)
+""",
+    "the_other_end_of_a_connection": READY + """
+import os, socket
+server = socket.create_server(("127.0.0.1", 0))
+ours = socket.create_connection(server.getsockname())
+if os.fork() == 0:
+    if os.fork():
+        os._exit(0)
+    theirs = server.accept()
+    ours.close()
+    n = 0
+    while True:
+        n += 1
+server.close()
+os.wait()
+ours.recv(1)
+""",
+    "a_thread_at_the_other_end_of_a_pipe": READY + """
+import os, threading
+reader, writer = os.pipe()
+def work():
+    n = 0
+    while True:
+        n += 1
+threading.Thread(target=work, daemon=True).start()
+os.read(reader, 1)
+""",
+    "a_thread_at_the_other_end_of_a_local_socket": READY + """
+import socket, threading
+ours, theirs = socket.socketpair()
+def work():
+    n = 0
+    while True:
+        n += 1
+threading.Thread(target=work, daemon=True).start()
+ours.recv(1)
+""",
     "a_thread_of_an_event_loop": READY + """
 import asyncio
 def work():
@@ -500,6 +550,111 @@ if os.fork() == 0:
 os.wait()
 lock.acquire()
 """, "hang-lock", "lock"),
+    # something will go on by itself, and may do what is waited for
+    "a_feeder_that_sleeps": (READY + """
+import queue, threading, time
+q = queue.Queue()
+def feed():
+    while True:
+        time.sleep(300)  # <- wakes
+        q.put(1)
+threading.Thread(target=feed, daemon=True).start()
+while True:
+    q.get()
+""", "hang-lock", "queue"),
+    "a_timer": (READY + """
+import threading
+done = threading.Event()
+threading.Timer(300, done.set).start()
+done.wait()
+""", "hang-lock", "condition"),
+    "a_thread_that_only_sleeps": (READY + """
+import threading, time
+t = threading.Thread(target=time.sleep, args=(300,))
+t.start()
+t.join()
+""", "hang-lock", "thread"),
+    "a_thread_that_polls": (READY + """
+import os, select, threading
+done, (reader, _) = threading.Event(), os.pipe()
+def watch():
+    while not select.select([reader], [], [], 300)[0]:  # <- wakes
+        done.set()
+threading.Thread(target=watch, daemon=True).start()
+done.wait()
+""", "hang-lock", "condition"),
+    "a_lock_that_is_free_after_a_while": (READY + """
+import threading, time
+lock = threading.Lock()
+def work():
+    lock.acquire()
+    time.sleep(300)  # <- wakes
+    lock.release()
+t = threading.Thread(target=work, daemon=True)
+t.start()
+time.sleep(0.2)
+lock.acquire()
+""", "hang-lock", "lock"),
+    "a_wait_with_a_time_limit": (READY + """
+import queue
+q = queue.Queue()
+while True:
+    try:
+        q.get(timeout=300)  # <- wakes
+    except queue.Empty:
+        pass
+""", "hang-lock", "queue"),
+    "a_pipe_of_a_thread_that_sleeps": (READY + """
+import os, threading, time
+reader, writer = os.pipe()
+def feed():
+    time.sleep(300)  # <- wakes
+    os.write(writer, b"x")
+threading.Thread(target=feed, daemon=True).start()
+os.read(reader, 1)
+""", "hang-input-output", "pipe"),
+    "a_loop_until_a_thread_wakes": (READY + """
+import threading, time
+done = []
+def work():
+    time.sleep(300)  # <- wakes
+    done.append(1)
+threading.Thread(target=work, daemon=True).start()
+while not done: pass
+""", "hang-loop", "loop"),
+    "a_loop_until_a_signal": (READY + """
+import signal
+done = []
+signal.signal(signal.SIGUSR1, lambda *of: done.append(1))
+while not done: pass
+""", "hang-loop", "loop"),
+    "a_child_that_sleeps": (HUNG["subprocess"], "hang-other-process", "process"),
+    "a_child_of_a_child_that_sleeps": (READY + """
+import subprocess
+subprocess.run(["sh", "-c", "sleep 1000; true"], stdout=subprocess.PIPE)
+""", "hang-other-process", "process"),
+    "a_worker_that_sleeps": (HUNG["loader"], "hang-other-process", "worker"),
+    "a_holder_of_a_file_that_sleeps": (HUNG["flock"], "hang-input-output", "file-lock"),
+    "a_child_that_is_a_server": (READY + """
+import subprocess
+server = "import socket; s = socket.create_server(('127.0.0.1', 0)); s.accept()"
+subprocess.Popen([sys.executable, "-c", server]).wait()
+""", "hang-other-process", "process"),
+    "an_idle_client": (HUNG["socket"], "hang-peer", "socket"),
+    "an_event_of_a_signal": (READY + """
+import signal, threading
+stop = threading.Event()
+signal.signal(signal.SIGTERM, lambda *of: stop.set())
+stop.wait()
+""", "hang-lock", "condition"),
+    "a_task_that_waits_for_a_signal": (READY + """
+import asyncio, signal
+async def main():
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    await stop.wait()
+asyncio.run(main())
+""", "hang-lock", "tasks"),
 }
 
 
@@ -511,7 +666,119 @@ def rule__what_a_second_cannot_tell_is_only_possible(box):
         thread = [t["waits"] for t in told["live"]["threads"] if t["tid"] == told["live"]["thread"]]
         if (status, told["cause"], told.get("certainty"), thread) != (1, cause, "possible", [waits]):
             wrong.append("%s: %s, %s, %s, %s" % (name, told["title"], told["cause"], told.get("certainty"), thread))
+        wakes = [n for n, line in enumerate(text.splitlines(), 1) if line.endswith("# <- wakes")]
+        if (status, told["cause"]) == (1, cause) and wakes and "program.py:%d" % wakes[0] not in told["because"]:
+            wrong.append("%s: %s" % (name, told["because"]))
     same(wrong, [], "wrong")
+
+
+def rule__a_loop_beside_a_thread_that_works_is_at_most_possible(box):
+    """Which of the two has the GIL at the last look decides what is seen of the other."""
+    with running(box, READY + """
+import threading
+done = []
+def work():
+    n = 0
+    while True:
+        n += 1
+threading.Thread(target=work, daemon=True).start()
+while not done: pass
+""") as process:
+        _, told = look(box, process.pid)
+    assert told["cause"] == "none" or told["certainty"] == "possible", told["title"]
+
+
+# Programs that are hung, beside threads and processes that wake up now and then but never touch what is waited for.
+HELPED = {
+    "a_monitor_of_tqdm": """
+import queue, threading
+from tqdm._monitor import TMonitor
+TMonitor().start()
+queue.Queue().get()  # <- here
+""",
+    "a_thread_of_torch": """
+import queue, threading
+from torch.utils.data import _pin
+threading.Thread(target=_pin.loop, daemon=True).start()
+queue.Queue().get()  # <- here
+""",
+    "workers_that_are_idle": """
+import multiprocessing, threading
+from torch.utils.data import _pin
+def stuck():
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+if __name__ == "__main__":
+    fork = multiprocessing.get_context("fork")
+    fork.Process(target=_pin.loop, daemon=True).start()
+    child = fork.Process(target=stuck, daemon=True)
+    child.start()
+    child.join()  # <- here
+""",
+    "a_manager": """
+import multiprocessing
+if __name__ == "__main__":
+    manager = multiprocessing.get_context("fork").Manager()
+    manager.Queue().get()  # <- here
+""",
+    "a_time_limit_of_torch": """
+from torch.utils.data import _pin
+_pin.loop()  # <- here
+""",
+    "an_interrupt_and_a_child": """
+import signal, threading
+signal.signal(signal.SIGINT, lambda *of: None)
+signal.signal(signal.SIGCHLD, lambda *of: None)
+threading.Event().wait()  # <- here
+""",
+}
+PACKAGES = {
+    "tqdm/_monitor.py": """
+import threading
+class TMonitor(threading.Thread):
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.was_killed = threading.Event()
+    def run(self):
+        while not self.was_killed.wait(10):
+            pass
+""",
+    "torch/utils/data/_pin.py": """
+import queue
+def loop():
+    items = queue.Queue()
+    while True:
+        try:
+            items.get(timeout=5)
+        except queue.Empty:
+            pass
+""",
+}
+
+
+def rule__helpers_of_libraries_do_not_make_a_hang_less_likely(box):
+    packages, wrong = os.path.join(box.scratch, "site-packages"), []
+    for name, text in PACKAGES.items():
+        path = os.path.join(packages, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    for name, text in sorted(HELPED.items()):
+        text = READY + "sys.path.insert(0, %r)\n" % packages + text
+        with running(box, text) as process:
+            status, told = look(box, process.pid)
+        if (status, told.get("certainty"), (told.get("where") or {}).get("line")) != (1, "likely", here(text)):
+            wrong.append("%s: %s, %s, %s" % (name, told["title"], told["cause"], told.get("certainty")))
+    same(wrong, [], "wrong")
+
+
+def rule__what_nothing_can_end_is_likely(box):
+    """Every program of HUNG that neither sleeps, nor waits for what does, nor for a peer that may just have nothing to say."""
+    unsure = {"accept", "cuda", "flock", "loader", "native", "server", "sleep", "socket", "subprocess"}
+    for name in sorted(set(HUNG) - unsure):
+        told = check(box, name)
+        assert told["certainty"] in ("likely", "certain"), (name, told["certainty"], told["because"])
 
 
 def rule__tasks_that_wait_for_each_other_are_no_peer(box):

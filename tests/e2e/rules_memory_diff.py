@@ -2,10 +2,11 @@
 """`cuwhy memory A B`: which lines hold more, what is new, and the exit status for CI."""
 import json
 import os
+import re
 
 from rules_blocks import START, line_of
 from rules_moments import MIB, told
-from rules_oom import memory
+from rules_oom import PIECES, memory
 from toolbox import same
 
 BEFORE = START + """
@@ -128,3 +129,24 @@ def rule__a_moment_that_never_was_is_refused(box):
     answer = memory(box, "--at", "%s,10h" % marks[0], run.folder)
     same((answer.returncode, answer.stdout), (2, ""), "status")
     assert "it ended" in answer.stderr, answer.stderr
+
+
+def rule__what_was_not_measured_before_has_not_grown_and_both_gpus_are_named(box):
+    """How large the context is, NVML is asked only when memory runs out; before CUDA starts there is none."""
+    before, after = (os.path.join(box.scratch, name) for name in ("before", "after"))
+    os.rename(told(box, BEFORE, gpu="sim:h200")[0].folder, before)
+    os.rename(told(box, PIECES)[0].folder, after)      # on a card that is too small
+    page = os.path.join(box.scratch, "page.html")
+    for first, second in ((before, after), (after, before)):
+        shown = memory(box, "--page", page, first, second).stdout
+        device, = compared(box, first, second)["compared"]
+        names = [device[side]["name"] for side in ("before", "after")]
+        assert names[0] != names[1] and ("H200" in names[0]) == (first == before), names
+        assert "device 0, %s before, %s after\n" % tuple(names) in shown, shown
+        context, = [line.split("CUDA context")[0].split() for line in shown.splitlines() if "CUDA context and modules" in line]
+        same(context[:1] if first == before else context[-1:], ["-"], shown)
+        assert "+" not in context and len(context) == 3, shown      # a size has two words
+        with open(page, encoding="utf-8") as stream:
+            text = stream.read()
+        assert all(name in text for name in names), text[:2000]
+        assert re.search("<tr>(<td class=n>[^<]*){2}<td class=n><td>CUDA context and modules", text), text

@@ -35,9 +35,9 @@ print(*marks, flush=True)
 """
 
 
-def told(box, program, *options):
+def told(box, program, *options, **env):
     """The recording, and the marks as times since the start of the process."""
-    run = box.under(box.script(program), *options, FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
+    run = box.under(box.script(program), *options, FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"), **env)
     start = box.parts(run)[0]["clock0.mono_ns"]
     return run, ["%.6fs" % ((int(mark) - start) / 1e9) for mark in run.out.split()]
 

@@ -12,8 +12,8 @@ import time
 
 from world import World
 
-FAULT = ("illegal-access-past-end", "a kernel read 4 bytes past the end of a tensor")
-OOM = ("oom-larger-than-gpu", "the GPU's memory is too small for this tensor")
+FAULT = ("illegal-access-out-of-bounds", "a kernel read 4 bytes past the end of a tensor")
+OOM = ("oom-request-too-large", "the GPU's memory is too small for this tensor")
 
 
 class Expect:
@@ -110,6 +110,31 @@ def killed_then_all_killed(w):
             w.told(other, w.now + 31, 9)
     w.others_lose([r], w.now)
     return Expect([r.number], "killed")
+
+
+def killed_apart(w, seconds, own_supervisors):
+    """Two of one node, by signal 9."""
+    w.own_supervisors = own_supervisors
+    a = any_rank(w)
+    b = w.rnd.choice([r for r in w.ranks if r.node == a.node and r is not a])
+    w.told(a, w.now, 9)
+    w.told(b, w.now + seconds, 9)
+    w.others_lose([a, b], w.now + seconds)
+    return a.number, b.number
+
+
+def killed_at_once_by_two_supervisors(w):
+    """Each was noticed by a supervisor of its own, one of them later by chance."""
+    return Expect(killed_apart(w, 0.00005, True), "killed", ordered=False)
+
+
+def killed_apart_by_two_supervisors(w):
+    return Expect(killed_apart(w, 2.5, True)[:1], "killed")
+
+
+def killed_apart_by_one_supervisor(w):
+    """The end of the first made it look at the second."""
+    return Expect(killed_apart(w, 0.03, False)[:1], "killed")
 
 
 def fault_then_killed(w):
@@ -272,7 +297,8 @@ def node_lost_early(w):
 
 
 HISTORIES = [fault] * 5 + [fault_oom] * 3 + [fault_everybody_hurt] * 2 + [disk_full] * 2 + [two_far_apart] * 3 + [two_at_once] * 2 + \
-            [two_on_one_node, no_shared_event] + [killed] * 3 + [killed_then_all_killed] * 2 + [fault_then_killed] * 2 + [node_lost] * 2 + \
+            [two_on_one_node, no_shared_event] + [killed] * 3 + [killed_then_all_killed] * 2 + [killed_at_once_by_two_supervisors] * 2 + \
+            [killed_apart_by_two_supervisors, killed_apart_by_one_supervisor] + [fault_then_killed] * 2 + [node_lost] * 2 + \
             [node_without_files, node_without_files_uneven, canceled] + [divergence, divergence_count] + [straggler] * 2 + [ended_long_before, chain] + [restart] * 2 + [healthy] + \
             [running, stuck, node_lost_early]
 

@@ -10,6 +10,9 @@ import random
 
 SECOND = 10**9
 SKEW = 5.0      # seconds, either way
+AGAIN = 0.000002        # seconds from noticing an end to the look at the others
+PASS = 1.0      # seconds: at least so often a supervisor looks at its processes
+NOTICED = 0.0005        # seconds from an end to the pass that it causes, at most
 
 
 class Rank:
@@ -35,6 +38,8 @@ class World:
         self.skew = [self.rnd.uniform(-SKEW, SKEW) for _ in range(n_nodes)]
         self.boot = [self.rnd.uniform(1e3, 1e7) for _ in range(n_nodes)]    # since when the machine runs
         self.attempt, self.job, self.now = 0, "4711", 0.0
+        self.own_supervisors = False    # one `cuwhy run` per rank (srun, mpirun), not one per node (torchrun)
+        self.ends = {}                  # of each supervisor: when it noticed which rank's
         self.collectives(steps)
 
     def collectives(self, n):
@@ -83,6 +88,24 @@ class World:
             else:
                 self.hurt(rank, at + self.rnd.uniform(0.6, 1.4))
 
+    # --- what supervisors see ---
+
+    def supervisor(self, rank):
+        return rank.number if self.own_supervisors else rank.node
+
+    def seen(self, rank):
+        """The last look that found the rank alive, and when its end was noticed. An end makes its supervisor look at all the others, too. A
+        rank that leaves by itself writes down when."""
+        if rank.extra.get("exit", -1) >= 0:
+            return rank.ended, rank.ended
+        mine = self.supervisor(rank)
+        phase = random.Random("%s of %s" % (mine, self.job)).uniform(0, PASS)
+        last = phase + (rank.ended - phase) // PASS * PASS
+        for noticed in self.ends[mine].values():
+            if noticed + AGAIN < rank.ended:
+                last = max(last, noticed + AGAIN)
+        return last, self.ends[mine][rank.number]
+
     # --- files ---
 
     def clock(self, node, t):
@@ -120,7 +143,9 @@ class World:
              "real_ns": int((1.8e9 + written + self.skew[rank.node]) * SECOND), "state": rank.state,
              "doing": "train.py:58"}
         if rank.ended is not None:
-            o["ended_ns"] = self.clock(rank.node, rank.ended)
+            alive, noticed = self.seen(rank)
+            o["ended_ns"] = self.clock(rank.node, noticed)
+            o["alive_ns"] = self.clock(rank.node, alive)
         if rank.failed is not None:
             o["failed_ns"] = self.clock(rank.node, rank.failed)
         o.update(rank.extra)
@@ -132,6 +157,10 @@ class World:
         where = os.path.join(folder, "job-" + self.job, "attempt-%d" % self.attempt)
         os.makedirs(where, mode=0o700, exist_ok=True)
         sizes = []
+        self.ends = {}
+        for rank in self.ranks:
+            if rank.ended is not None:
+                self.ends.setdefault(self.supervisor(rank), {})[rank.number] = rank.ended + self.rnd.uniform(0, NOTICED)
         for rank in self.ranks:
             if rank.lost_file:
                 continue

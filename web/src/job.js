@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer about a job: who failed first, what proves it, what that did to the others, who is missing.
+import { causeLink } from "./causes.js";
 import { copyButton, el, missing, rich } from "./dom.js";
 import { sureOf, fixOf, whereOf } from "./verdict.js";
 import { capital, count, isNumber, list, many, object, sentence } from "./format.js";
@@ -56,7 +57,8 @@ export const verdictOf = (job, at) => object(object(list(job.verdicts).find((v) 
 
 export const isOpenQuestion = (job) => !job.ordered && job.how !== "none";
 
-function firstOf(job, at, alone) {
+function firstOf(data, at, alone) {
+  const job = object(data.job);
   const rank = rankOf(job, at);
   const verdict = verdictOf(job, at);
   return el(
@@ -72,7 +74,7 @@ function firstOf(job, at, alone) {
     ),
     rank.place ? el("p", { class: "place" }, rank.place) : null,
     rank.message ? el("p", {}, el("code", {}, `${rank.exception || "it said"}: ${rank.message}`)) : null,
-    rank.cause ? el("p", {}, el("code", {}, rank.cause), rank.sure ? ` (${rank.sure})` : "") : null,
+    rank.cause ? el("p", {}, causeLink(data, rank.cause), rank.sure ? ` (${rank.sure})` : "") : null,
     alone && verdict.where ? whereOf({ input: { kind: "job" } }, verdict, [], []) : null,
   );
 }
@@ -161,7 +163,7 @@ export function jobVerdict(data) {
         first.length > 1 && !job.ordered ? "ONE OF" : "FIRST",
         first.length && job.how !== "unknown"
           ? [
-              first.slice(0, shown).map((at) => firstOf(job, at, first.length === 1)),
+              first.slice(0, shown).map((at) => firstOf(data, at, first.length === 1)),
               first.length > shown ? el("p", { class: "soft" }, `and ${count(first.length - shown)} more`) : null,
             ]
           : null,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks of a job as rows over time. Ranks that did the same share a row, which opens; only rows in sight are in the
 // page, so that thousands of ranks stay usable. A line goes down from the first failure, with arrows to its victims.
+import { causeLink } from "./causes.js";
 import { clear, el, missing, rich, showMore, svg, unique } from "./dom.js";
 import { isOpenQuestion, nameOf, rankOf, roleWords, shortRanges, verdictOf } from "./job.js";
 import { fixOf, sureOf, whereOf } from "./verdict.js";
@@ -311,7 +312,7 @@ function rankView(data, rank, go) {
       "victim of",
       of ? [nameOf(of), " ", el("button", { type: "button", onclick: () => go(rank.of) }, "Show it")] : null,
     ],
-    ["cause", rank.cause ? [el("code", {}, rank.cause), rank.sure ? ` (${rank.sure})` : ""] : null],
+    ["cause", rank.cause ? [causeLink(data, rank.cause), rank.sure ? ` (${rank.sure})` : ""] : null],
     ["where", rank.where ? el("span", { class: "place" }, rank.where) : null],
     ["because", rank.because ? rich(rank.because) : null],
     [

@@ -104,6 +104,7 @@ struct process {
 	bool ended;
 	bool replaced;		/* by exec: it continues as another image */
 	uint64_t ended_ns;	/* when we noticed */
+	uint64_t alive_ns;	/* when it was last seen alive */
 	bool judged;
 	/* filled when judged */
 	struct process_end end;

@@ -266,6 +266,7 @@ static void take_verdict(struct run_job *j, struct entry *e, const struct verdic
 	r->failed_ns = 0;
 	r->ppid = v->ppid;
 	r->ended_ns = v->ended_ns;
+	r->alive_ns = v->alive_ns;
 	r->exit_known = v->exit_known;
 	r->exit = v->exit;
 	r->signal = v->signal;
@@ -429,6 +430,20 @@ static void tell_ended(struct run_job *j, struct entry *e)
 	tell(j, e);
 }
 
+/* A program that is not recorded has no recorder that notes its end, and may have ended long before all that it started. */
+static void look_at_program(const struct run_job *j, const struct child *c)
+{
+	struct entry *e = c->pid ? entry_of(j, c->pid) : NULL;
+	uint64_t before = proc_mono_ns();
+
+	if (!e || e->process || e->r.ended_ns)
+		return;
+	if (c->ended || (c->pidfd >= 0 && proc_pidfd_ended(c->pidfd)))
+		e->r.ended_ns = proc_mono_ns();
+	else if (c->pidfd >= 0)
+		e->r.alive_ns = before;
+}
+
 int run_job_wait_ms(const struct run_job *j)
 {
 	uint64_t now = proc_mono_ns();
@@ -445,6 +460,7 @@ void run_job_step(struct run_job *j, const struct server *s, const struct child 
 	if (!j)
 		return;
 	add_new(j, s, c);
+	look_at_program(j, c);
 	j->next_ns = now + FAILURE_NS;
 	for (size_t i = 0; i < j->n; i++) {
 		struct entry *e = j->list[i];
@@ -487,8 +503,8 @@ void run_job_end(struct run_job *j, const struct server *s, const struct child *
 		if (p && p->verdict && (!e->ended_told || p->verdict->victim_of != e->r.victim_of)) {
 			tell_ended(j, e);
 		} else if (!p && e->pid == c->pid && c->ended) {
+			look_at_program(j, c);
 			e->r.state = JOB_ENDED;
-			e->r.ended_ns = proc_mono_ns();
 			take_status(e, c->status);
 			e->ended_told = true;
 			tell(j, e);

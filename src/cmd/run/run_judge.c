@@ -42,6 +42,7 @@ static bool learn_end(struct judge *j, struct process *p, uint64_t now)
 
 	p->end.pid = (uint32_t)p->pid;
 	p->end.ended_ns = p->ended_ns;
+	p->end.alive_ns = p->alive_ns;
 	p->end.exit = -1;
 	if (p->replaced || p->alive) {
 		end_set_status(&p->end, 0);		/* it continued */

@@ -217,6 +217,7 @@ static struct process *find_process(struct server *s, int client, pid_t pid, uin
 	p->pid = pid;
 	p->start_ns = start;
 	p->ended_ns = now;
+	p->alive_ns = start;
 	p->pidfd = peer_pidfd(client);
 	if (p->pidfd < 0)
 		watch_process(p);
@@ -399,21 +400,34 @@ static bool drain_client(struct server *s, int client, uint64_t now)
 	return true;
 }
 
-static void notice_ends(struct server *s, uint64_t now)
+/* False: nothing ended since the last look. */
+static bool look_at_all(struct server *s)
 {
-	struct process *p;
-	size_t i;
+	bool any = false;
 
-	for (i = 0; i < s->n_processes; i++) {
-		p = s->process[i];
+	for (size_t i = 0; i < s->n_processes; i++) {
+		struct process *p = s->process[i];
+		uint64_t before = proc_mono_ns();
+
 		if (p->ended)
 			continue;
+		if (p->pidfd < 0)
+			watch_process(p);	/* there was no descriptor for it before */
 		if (p->pidfd >= 0)
 			p->ended = proc_pidfd_ended(p->pidfd);
-		else
-			watch_process(p);	/* there was no descriptor for it before */
-		p->ended_ns = now;
+		if (p->pidfd >= 0 && !p->ended)
+			p->alive_ns = before;
+		p->ended_ns = proc_mono_ns();
+		any |= p->ended;
 	}
+	return any;
+}
+
+/* What is still alive after an end was noticed ends later: looked at once more, that is proven, whatever happens until the next step. */
+static void notice_ends(struct server *s)
+{
+	if (look_at_all(s))
+		look_at_all(s);
 }
 
 void server_step(struct server *s, uint64_t now)
@@ -421,7 +435,7 @@ void server_step(struct server *s, uint64_t now)
 	size_t i;
 
 	/* First check who ended, then receive: everything that a dead process sent is then here. */
-	notice_ends(s, now);
+	notice_ends(s);
 	accept_all(s, s->fd, now);
 	accept_all(s, s->spare_fd, now);
 	for (i = 0; i < s->n_clients;) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "input/live/sockets.h"
 
 #define COMMAND_MAX	80
 #define DESCRIPTORS_MAX	20000	/* of all processes: there may be many */
@@ -135,13 +136,31 @@ static bool find_socket(pid_t pid, const char *table, unsigned long long inode, 
 	return yes;
 }
 
+static void find_other_end(struct fd_told *told, pid_t pid, unsigned long long inode)
+{
+	int left = DESCRIPTORS_MAX;
+	char link[48];
+
+	if (!inode)
+		return;
+	snprintf(link, sizeof(link), "socket:[%llu]", inode);
+	told->peer = who_else(pid, link);
+	told->alone = !told->peer && has_link(pid, link, &left);
+}
+
 static void tell_socket(struct fd_told *told, pid_t pid, const char *link, struct pool *pool)
 {
 	unsigned long long inode = strtoull(link + 8, NULL, 10);
 
 	told->kind = FD_SOCKET;
-	if (!find_socket(pid, "tcp", inode, told, pool) && !find_socket(pid, "tcp6", inode, told, pool))
+	if (find_socket(pid, "tcp", inode, told, pool)) {
+		find_other_end(told, pid, socket_tcp_peer(pid, "tcp", inode));
+	} else if (find_socket(pid, "tcp6", inode, told, pool)) {
+		find_other_end(told, pid, socket_tcp_peer(pid, "tcp6", inode));
+	} else {
 		told->text = "a local socket";
+		find_other_end(told, pid, socket_local_peer(inode));
+	}
 }
 
 struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool)
@@ -154,17 +173,18 @@ struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool)
 		return told;
 	str_make_line(link);
 	if (str_starts(link, "pipe:")) {
-		told = (struct fd_told){FD_PIPE, "a pipe", who_else(pid, link)};
+		told = (struct fd_told){FD_PIPE, "a pipe", who_else(pid, link), false};
+		told.alone = !told.peer;
 	} else if (str_starts(link, "socket:[")) {
 		tell_socket(&told, pid, link, pool);
 	} else if (str_starts(link, "/dev/pts/") || str_starts(link, "/dev/tty") || !strcmp(link, "/dev/console")) {
-		told = (struct fd_told){FD_TERMINAL, "a terminal", 0};
+		told = (struct fd_told){FD_TERMINAL, "a terminal", 0, false};
 	} else if (str_starts(link, "/dev/nvidia")) {
-		told = (struct fd_told){FD_GPU, pool_strdup(pool, link), 0};
+		told = (struct fd_told){FD_GPU, pool_strdup(pool, link), 0, false};
 	} else if (link[0] == '/') {
-		told = (struct fd_told){FD_FILE, pool_strdup(pool, link), 0};
+		told = (struct fd_told){FD_FILE, pool_strdup(pool, link), 0, false};
 	} else {
-		told = (struct fd_told){FD_OTHER, pool_strdup(pool, link), 0};
+		told = (struct fd_told){FD_OTHER, pool_strdup(pool, link), 0, false};
 	}
 	return told;
 }

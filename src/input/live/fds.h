@@ -16,6 +16,7 @@ struct fd_told {
 	enum fd_kind kind;
 	const char *text;	/* "a pipe", "a socket, 127.0.0.1:4711 to 10.0.0.2:29500" */
 	pid_t peer;		/* another process that has it, too, or its other end; 0 = none, or not known */
+	bool alone;		/* no other process has the other end: it is in this one, if anywhere */
 };
 
 struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool);

@@ -171,6 +171,7 @@ static void observe_stuck(struct casefile *c, const struct live *l)
 		      l->outside ? pool_printf(c->pool, "%s waits for %s%s", live_thread_name(l->outside, c->pool),
 					       live_waits_text(l->outside->waits), at_line(l->outside, c->pool))
 				 : "");
+	fact_set_text(c, FACT_live_wakes, l->wakes ? l->wakes : "");
 	observe_holder(c, l, t);
 	c->line[LINE_where] = t->line;
 	c->stack = t->stack;

@@ -80,6 +80,20 @@ static size_t descendants(struct kin *list, size_t n, pid_t pid)
 	return found;
 }
 
+size_t kin_list(pid_t pid, pid_t also, pid_t *to, size_t max)
+{
+	struct kin *list;
+	size_t all = all_processes(&list), n = descendants(list, all, pid), k = 0;
+
+	if (also > 0 && k < max)
+		to[k++] = also;
+	for (size_t i = 0; i < n && k < max; i++)
+		if (list[i].pid != also)
+			to[k++] = list[i].pid;
+	free(list);
+	return k;
+}
+
 /* Time on a processor, or ready for one: on a busy machine, what works may have to wait. A wait is counted when it has ended: `*ready` says
  * whether a thread waits now, or runs. */
 static uint64_t wanted_ns(pid_t pid, bool *ready)

@@ -116,7 +116,6 @@ void thread_holder(struct live_thread *t, struct process_look *l, const struct s
 	}
 	if (t->waits != LIVE_LOCK || !s->task.in_call || s->task.call != SYS_futex)
 		return;
-	t->timed = s->task.arg[3] != 0;	/* futex(2): no limit is no pointer */
 	lock = find_lock(l, s, semaphore, &kind);
 	if (kind == LOCK_RECURSIVE && remote_word(&l->remote, lock + RLOCK_OWNER, &owner)) {
 		holder = look_pthread(l, owner);

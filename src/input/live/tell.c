@@ -16,6 +16,7 @@
 #include "input/live/look.h"
 #include "input/live/unwind.h"
 #include "input/live/waits.h"
+#include "input/live/wakes.h"
 
 #define COMMAND_MAX	4096u
 
@@ -146,10 +147,12 @@ static const struct live_thread *find_cycle(const struct live *out, const struct
 	return NULL;
 }
 
-static bool waits_inside(enum live_waits w)
+bool waits_inside(const struct live_thread *t)
 {
+	enum live_waits w = t->waits;
+
 	return w == LIVE_GIL || w == LIVE_LOCK || w == LIVE_QUEUE || w == LIVE_CONDITION || w == LIVE_THREAD ||
-	       w == LIVE_TASKS;
+	       w == LIVE_TASKS || t->alone;
 }
 
 static bool waits_for_process(const struct live_thread *t)
@@ -196,7 +199,7 @@ static const struct live_thread *find_worker(const struct live *out, const struc
 /* The end of the chain: whoever it waits for, as far as that is known. */
 static const struct live_thread *end_of_chain(const struct live *out, const struct live_thread *t)
 {
-	for (size_t i = 0; i < out->n && t->holder && waits_inside(t->waits); i++) {
+	for (size_t i = 0; i < out->n && t->holder && waits_inside(t); i++) {
 		const struct live_thread *holder = told_thread(out, t->holder);
 
 		if (!holder || holder->waits == LIVE_NOTHING)
@@ -217,7 +220,7 @@ static const struct live_thread *main_thread(const struct live *out)
 	return out->n ? &out->thread[0] : NULL;
 }
 
-static void judge(struct live *out)
+static void judge(struct live *out, struct process_look *l, struct pool *pool)
 {
 	const struct live_thread *main = main_thread(out), *end;
 	bool sure, timed;
@@ -239,12 +242,12 @@ static void judge(struct live *out)
 		out->works = end;
 		return;
 	}
-	if (waits_inside(end->waits) && find_worker(out, end)) {
+	if ((waits_inside(end) || end->waits == LIVE_LOOP) && find_worker(out, end)) {
 		out->works = find_worker(out, end);
 		return;
 	}
 	out->works = NULL;
-	if (waits_inside(end->waits)) {
+	if (waits_inside(end)) {
 		const struct live_thread *runner = find_runner(out, end);
 
 		out->outside = find_outside(out, end);
@@ -256,8 +259,10 @@ static void judge(struct live *out)
 	if ((end->peer && end->waits != LIVE_STOPPED) || waits_for_process(end) ||
 	    (out->outside && waits_for_process(out->outside)))
 		out->peer_works = (uint32_t)kin_works((pid_t)out->pid, (pid_t)end->peer);
-	if (!out->peer_works)
-		out->stuck = end;
+	if (out->peer_works)
+		return;
+	out->stuck = end;
+	out->wakes = what_wakes(out, end, l, pool);
 }
 
 static char *link_text(pid_t pid, const char *name, struct pool *pool)
@@ -317,10 +322,10 @@ static void order_threads(struct process_look *l)
 		}
 }
 
-void live_tell(struct live *out, struct process_look *l, struct pool *pool)
+void live_threads(struct live *out, struct process_look *l, bool native, struct pool *pool)
 {
 	struct source_book book = {.foreign = !is_own(l->pid)};	/* others may name any file of ours */
-	struct unwinder *u;
+	struct unwinder *u = NULL;
 
 	order_threads(l);
 	*out = (struct live){
@@ -334,7 +339,8 @@ void live_tell(struct live *out, struct process_look *l, struct pool *pool)
 		out->no_python = pool_strdup(pool, l->py.why);
 	out->thread = pool_alloc(pool, (l->n + 1) * sizeof(*out->thread));
 	remote_forget(&l->remote);
-	u = open_unwinder(l, &out->no_native);
+	if (native)
+		u = open_unwinder(l, &out->no_native);
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->thread[i].gone)
 			continue;
@@ -350,6 +356,11 @@ void live_tell(struct live *out, struct process_look *l, struct pool *pool)
 		out->thread[i].gil = holder == s;
 	}
 	unwind_close(u);
-	judge(out);
 	source_book_release(&book);
+}
+
+void live_tell(struct live *out, struct process_look *l, struct pool *pool)
+{
+	live_threads(out, l, true, pool);
+	judge(out, l, pool);
 }

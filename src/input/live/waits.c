@@ -25,13 +25,17 @@
 	X(read, DESCRIPTOR) X(pread64, DESCRIPTOR) X(readv, DESCRIPTOR) X(write, DESCRIPTOR) X(writev, DESCRIPTOR)   \
 	X(recvfrom, DESCRIPTOR) X(recvmsg, DESCRIPTOR) X(sendto, DESCRIPTOR) X(sendmsg, DESCRIPTOR)                  \
 	X(connect, DESCRIPTOR) X(ioctl, DESCRIPTOR) X(fsync, DESCRIPTOR) X(fdatasync, DESCRIPTOR)                    \
-	X(accept, ACCEPT) X(accept4, ACCEPT) X(poll, POLL) X(ppoll, POLL) X(select, SELECT) X(pselect6, SELECT)      \
-					X(epoll_wait, EPOLL) X(epoll_pwait, EPOLL) X(futex, FUTEX) X(nanosleep, SLEEP) \
-						X(clock_nanosleep, SLEEP) X(wait4, CHILD) X(waitid, CHILD) \
-							X(flock, FLOCK) X(fcntl, FCNTL) X(open, OPEN) X(openat, OPEN) \
-								X(pause, SLEEP) X(rt_sigtimedwait, SLEEP) \
-									X(rt_sigsuspend, SLEEP) X(sched_yield, YIELD) \
-										X(semtimedop, FUTEX) X(semop, FUTEX)
+	X(accept, ACCEPT) X(accept4, ACCEPT) X(ppoll, POLL) X(pselect6, SELECT) X(epoll_pwait, EPOLL)                \
+	X(futex, FUTEX) X(semtimedop, FUTEX) X(semop, FUTEX) X(nanosleep, SLEEP) X(clock_nanosleep, SLEEP)           \
+	X(rt_sigtimedwait, SLEEP) X(rt_sigsuspend, SLEEP) X(wait4, CHILD) X(waitid, CHILD)                           \
+	X(flock, FLOCK) X(fcntl, FCNTL) X(openat, OPEN) X(sched_yield, YIELD)
+
+/* Newer processors never had these. */
+#ifdef SYS_poll
+#define OLD_CALLS(X) X(poll, POLL) X(select, SELECT) X(epoll_wait, EPOLL) X(open, OPEN) X(pause, SLEEP)
+#else
+#define OLD_CALLS(X)
+#endif
 
 enum call_kind { CALL_DESCRIPTOR, CALL_ACCEPT, CALL_POLL, CALL_SELECT, CALL_EPOLL, CALL_FUTEX, CALL_SLEEP, CALL_CHILD, CALL_FLOCK,
 	CALL_FCNTL,
@@ -42,6 +46,7 @@ enum call_kind { CALL_DESCRIPTOR, CALL_ACCEPT, CALL_POLL, CALL_SELECT, CALL_EPOL
 static const struct { long number; const char *name; enum call_kind kind; } calls[] = {
 #define X(name, kind) {SYS_##name, #name, CALL_##kind},
 	CALLS(X)
+	OLD_CALLS(X)
 #undef X
 };
 
@@ -83,7 +88,8 @@ static void wait_descriptor(struct live_thread *t, pid_t pid, int fd, struct poo
 	t->waits = of_descriptor(told.kind);
 	if (told.text)
 		t->what = pool_printf(pool, "descriptor %d, %s", fd, told.text);
-	if (told.kind == FD_PIPE && !told.peer)
+	t->alone = told.alone;
+	if (told.alone && told.kind == FD_PIPE)
 		t->peer_text = "no other process has this pipe open";
 	tell_peer(t, told.peer, pool);
 }
@@ -218,6 +224,35 @@ static void wait_call(struct live_thread *t, struct process_look *l, const struc
 	}
 }
 
+/* Does the call return after a while, whatever happens? A limit is a number of milliseconds, or where it is a pointer, none is no pointer. */
+static bool has_limit(const struct task *k)
+{
+	switch (k->call) {
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+		return true;
+#ifdef SYS_poll
+	case SYS_poll:
+		return (int)k->arg[2] >= 0;
+	case SYS_select:
+		return k->arg[4] != 0;
+	case SYS_epoll_wait:
+#endif
+	case SYS_epoll_pwait:
+		return (int)k->arg[3] >= 0;
+	case SYS_ppoll:
+	case SYS_rt_sigtimedwait:
+		return k->arg[2] != 0;
+	case SYS_futex:
+	case SYS_semtimedop:
+		return k->arg[3] != 0;
+	case SYS_pselect6:
+		return k->arg[4] != 0;
+	default:
+		return false;
+	}
+}
+
 /* --- stacks -------------------------------------------------------------------------------------------- */
 
 static const struct { const char *file, *function; enum live_waits waits; } python_waits[] = {
@@ -349,5 +384,6 @@ void thread_waits(struct live_thread *t, struct process_look *l, struct seen *s,
 		else
 			refine(t, wait_by_python(t, l->torch_path));
 	}
+	t->timed = s->task.in_call && t->waits != LIVE_GIL && has_limit(&s->task);
 	t->moved |= was_served(t, s);
 }

@@ -12,6 +12,10 @@ struct seen;
 
 /* All of it; texts are the pool's. */
 void live_tell(struct live *out, struct process_look *l, struct pool *pool);
+/* Its threads only; `native`: with their native stacks. */
+void live_threads(struct live *out, struct process_look *l, bool native, struct pool *pool);
+/* Can only another thread of the same process end the wait? */
+bool waits_inside(const struct live_thread *t);
 
 /* waits.c: one thread. Its frames, native and Python, are filled already. */
 void thread_waits(struct live_thread *t, struct process_look *l, struct seen *s, struct pool *pool);

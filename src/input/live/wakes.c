@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What may wake a thread that waits (see wakes.h).
+ */
+#include "input/live/wakes.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "case/line.h"
+#include "input/live/fds.h"
+#include "input/live/input.h"
+#include "input/live/kin.h"
+#include "input/live/look.h"
+#include "input/live/waits.h"
+
+#define KIN_LOOKED_AT	64u	/* more processes are not looked at: there may be hundreds of workers, all alike */
+
+/* --- whose code a thread runs --------------------------------------------------------------------------- */
+
+static const struct { const char *file, *function; } helpers[] = {
+#define PY_HELPER(file, function) {file, function},
+#include "kb/python_helpers.def"
+};
+
+static bool is_helper(const struct line *l)
+{
+	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++)
+		if (l->function && str_ends(l->file, helpers[i].file) && !strcmp(l->function, helpers[i].function))
+			return true;
+	return false;
+}
+
+/* What a forked child runs begins here; below are the frames of its parent. */
+static bool is_start_of_child(const struct line *l)
+{
+	return l->function && str_ends(l->file, "/multiprocessing/process.py") && !strcmp(l->function, "_bootstrap");
+}
+
+/* May it do anything for the program when it goes on? The threads of PyTorch and the helpers of other packages only look after
+ * themselves, unless code of the program's is on their stack. Without Python, nothing tells threads apart. */
+static bool may_act(const struct live *of, const struct live_thread *t, const char *torch_path)
+{
+	bool helps = false;
+
+	if (!of->python)
+		return true;
+	for (size_t i = 0; i < t->n_stack && !is_start_of_child(&t->stack[i]); i++) {
+		enum owner owner = frame_owner(t->stack[i].file, torch_path);
+
+		if (owner == OWNER_USER || t->stack[i].typed)
+			return true;
+		helps |= owner == OWNER_TORCH || is_helper(&t->stack[i]);
+	}
+	return t->python && !helps;
+}
+
+/* Does it wait with a time limit that its program has set? PyTorch's own are there to look whether its workers still live; then it waits again. */
+static bool has_own_limit(const struct live_thread *t, const char *torch_path)
+{
+	for (size_t i = 0; i < t->n_stack; i++) {
+		enum owner owner = frame_owner(t->stack[i].file, torch_path);
+
+		if (owner != OWNER_STDLIB && (owner != OWNER_GENERATED || t->stack[i].typed))
+			return t->timed && owner != OWNER_TORCH;
+	}
+	return t->timed;
+}
+
+/* --- threads ---------------------------------------------------------------------------------------------- */
+
+static const char *at_line(const struct live_thread *t, struct pool *pool)
+{
+	return t->line.file ? pool_printf(pool, " at %s:%u", t->line.shown, t->line.number) : "";
+}
+
+static const char *what_it_does(const struct live_thread *t, struct pool *pool)
+{
+	if (t->waits == LIVE_SLEEP)
+		return pool_printf(pool, "sleeps%s, and goes on by itself", at_line(t, pool));
+	if (t->timed)
+		return pool_printf(pool, "waits for %s%s with a time limit, and goes on by itself",
+				   live_waits_text(t->waits), at_line(t, pool));
+	return pool_printf(pool, "waits for %s%s", live_waits_text(t->waits), at_line(t, pool));
+}
+
+static const char *of_threads(const struct live *of, const struct live_thread *but, const char *torch_path,
+			      struct pool *pool)
+{
+	for (size_t i = 0; i < of->n; i++) {
+		const struct live_thread *t = &of->thread[i];
+
+		if (t != but && has_own_limit(t, torch_path) && may_act(of, t, torch_path))
+			return pool_printf(pool, "%s %s", live_thread_name(t, pool), what_it_does(t, pool));
+	}
+	return NULL;
+}
+
+/* --- processes -------------------------------------------------------------------------------------------- */
+
+/* Only somebody outside wakes it; but the pipe or the local socket to its parent is not outside. */
+static bool waits_outside(const struct live_thread *t)
+{
+	return t->waits == LIVE_ACCEPT || t->waits == LIVE_TERMINAL || t->waits == LIVE_EVENT ||
+	       (t->waits == LIVE_SOCKET && t->what && !str_ends(t->what, "a local socket"));
+}
+
+static const char *process_text(pid_t pid, struct pool *pool)
+{
+	const char *command = process_command(pid, pool);
+
+	return command && command[0] ? pool_printf(pool, "process %d (%s)", (int)pid, command)
+				     : pool_printf(pool, "process %d", (int)pid);
+}
+
+/* One look: whether it moves was asked before (kin_works). */
+static const char *of_process(pid_t pid, struct pool *pool)
+{
+	struct look_options o = {.no_stop = true};
+	const char *text = NULL;
+	struct process_look l;
+	struct live told;
+	struct err e = {0};
+
+	if (look_open(&l, pid, &o, &e) != 0)
+		return NULL;	/* it has ended, or is not ours to look at */
+	if (look_once(&l)) {
+		live_threads(&told, &l, false, pool);
+		for (size_t i = 0; i < told.n && !text; i++) {
+			const struct live_thread *t = &told.thread[i];
+
+			if ((has_own_limit(t, l.torch_path) || waits_outside(t)) && may_act(&told, t, l.torch_path))
+				text = pool_printf(pool, "%s %s", process_text(pid, pool), what_it_does(t, pool));
+		}
+	}
+	look_close(&l);
+	return text;
+}
+
+static const char *of_processes(const struct live *of, const struct live_thread *t, struct pool *pool)
+{
+	pid_t list[KIN_LOOKED_AT];
+	size_t n = kin_list((pid_t)of->pid, (pid_t)t->peer, list, KIN_LOOKED_AT);
+	const char *text = NULL;
+
+	for (size_t i = 0; i < n && !text; i++)
+		text = of_process(list[i], pool);
+	return text;
+}
+
+/* --- signals ----------------------------------------------------------------------------------------------- */
+
+/* Those that a program handles in order to be told something. Not: what crashes it, SIGINT, which Python always handles, SIGCHLD, which
+ * PyTorch's DataLoader does. */
+static const struct { int number; const char *name; } signals[] = {
+	{SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"},   {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"},
+	{SIGALRM, "SIGALRM"}, {SIGQUIT, "SIGQUIT"}, {SIGIO, "SIGIO"},
+};
+
+static const char *of_signals(pid_t pid, struct pool *pool)
+{
+	unsigned long long caught = 0;
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+			break;
+	if (f)
+		fclose(f);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (caught >> (signals[i].number - 1) & 1)
+			return pool_printf(pool, "the program handles %s, and its handler may end the wait", signals[i].name);
+	return NULL;
+}
+
+/* --- all of it ----------------------------------------------------------------------------------------------- */
+
+static bool of_other_process(const struct live_thread *t)
+{
+	return !t->alone && (t->waits == LIVE_PROCESS || t->waits == LIVE_WORKER || t->waits == LIVE_PIPE ||
+			     t->waits == LIVE_FILE_LOCK || t->shared);
+}
+
+static bool of_other_thread(const struct live_thread *t)
+{
+	return waits_inside(t) || t->waits == LIVE_WORKER || t->waits == LIVE_PIPE || t->waits == LIVE_SOCKET ||
+	       t->waits == LIVE_LOOP;
+}
+
+const char *what_wakes(const struct live *of, const struct live_thread *t, struct process_look *l, struct pool *pool)
+{
+	const char *text = NULL;
+
+	if (of_other_thread(t) || of_other_process(t)) {
+		if (has_own_limit(t, l->torch_path))
+			return pool_printf(pool, "%s %s", live_thread_name(t, pool), what_it_does(t, pool));
+	}
+	if (of_other_thread(t))
+		text = of_threads(of, t, l->torch_path, pool);
+	if (!text && of_other_process(t))
+		text = of_processes(of, t, pool);
+	if (!text && (t->waits == LIVE_CONDITION || t->waits == LIVE_TASKS || t->waits == LIVE_LOOP))
+		text = of_signals((pid_t)of->pid, pool);
+	return text;
+}

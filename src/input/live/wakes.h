@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A thread that waits is not hung for good if something goes on by itself that may do what it waits for: a thread or a process that sleeps with
+ * a time limit, a signal handler. Nothing tells whether it will.
+ */
+#ifndef CUWHY_WAKES_H
+#define CUWHY_WAKES_H
+
+#include "base/pool.h"
+#include "case/live.h"
+
+struct process_look;
+
+/* A sentence about what may wake `t`, a thread of `of`; NULL = nothing is known to. */
+const char *what_wakes(const struct live *of, const struct live_thread *t, struct process_look *l, struct pool *pool);
+
+#endif
