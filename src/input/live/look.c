@@ -21,6 +21,7 @@
 #define WATCH_ALL_NS	900000000u
 #define WATCH_PAUSE_NS	100000
 #define WATCH_WALKS	8	/* between two pauses */
+#define WATCH_MOMENTS	4	/* between which it has run: on a busy machine, its time may pass between two walks */
 
 /* --- opening ----------------------------------------------------------------------------------------- */
 
@@ -373,15 +374,19 @@ bool look_one_instruction(struct process_look *l, struct seen *s)
 {
 	const struct timespec pause = {.tv_nsec = WATCH_PAUSE_NS};
 	struct py_walked *w = xmalloc(sizeof(*w));
-	uint64_t start = proc_mono_ns(), cpu;
+	uint64_t start = proc_mono_ns(), cpu, seen;
 	struct task now = s->task;
+	unsigned moments = 0;
 	bool same = s->n && s->n_last && s->py.state && s->frame[0].raw.frame == s->last[0].raw.frame &&
 		    s->frame[0].raw.instr == s->last[0].raw.instr;
 
 	same = same && task_read(l->pid, s->task.tid, &now);
-	cpu = now.cpu_ns;
-	while (same && now.cpu_ns - cpu < WATCH_CPU_NS && proc_mono_ns() - start < WATCH_NS &&
-	       l->watched_ns < WATCH_ALL_NS && task_read(l->pid, s->task.tid, &now)) {
+	cpu = seen = now.cpu_ns;
+	while (same && (now.cpu_ns - cpu < WATCH_CPU_NS || moments < WATCH_MOMENTS) &&
+	       proc_mono_ns() - start < WATCH_NS && l->watched_ns < WATCH_ALL_NS &&
+	       task_read(l->pid, s->task.tid, &now)) {
+		moments += now.cpu_ns > seen;
+		seen = now.cpu_ns;
 		for (int i = 0; i < WATCH_WALKS && same; i++) {
 			remote_forget(&l->remote);
 			if (pyproc_walk(&l->py, s->py.state, w) && w->n)
@@ -392,5 +397,5 @@ bool look_one_instruction(struct process_look *l, struct seen *s)
 	}
 	l->watched_ns += proc_mono_ns() - start;
 	free(w);
-	return same && now.cpu_ns - cpu >= WATCH_CPU_NS / 4;
+	return same && moments >= WATCH_MOMENTS;
 }
