@@ -434,7 +434,7 @@ check-aarch64: aarch64-root
 check-doctor: parts
 	@$(PYTHON) tests/doctor/check.py $(B)
 
-# The pictures in docs/, from recordings of docs/examples on a real GPU: RECORDINGS/leak, …
+# The pictures in docs/, from recordings of examples on a simulated GPU: RECORDINGS/leak, …
 .PHONY: pictures
 pictures: parts
 	@test -n "$(RECORDINGS)" || { echo "make pictures RECORDINGS=FOLDER: the output of 'cuwhy run --gpu sim:h200 --out FOLDER/leak python docs/examples/leak.py' and the like" >&2; exit 2; }

@@ -645,11 +645,11 @@ static void value__that_is_unknown_is_said_to_be(void **state)
 	place.answer = VALUES_PLACES;
 	place.value[0].n_raw = 0;
 	j = judge_values("my_loss()", "t >= 0 && t < n_classes", &place);
-	assert_true(mentions(j, "why", "it is the label at position 5"));
+	assert_true(mentions(j, "why", "what failed the check is the label at position 5"));
 	assert_true(mentions(j, "fix", "contain the GPU's memory"));
 	json_decref(j);
 	j = judge_values("my_loss()", "t >= 0 && t < n_classes", &unread);
-	assert_false(mentions(j, "why", "it is the label"));
+	assert_false(mentions(j, "why", "what failed the check"));
 	assert_true(mentions(j, "fix", "contain the GPU's memory"));
 	json_decref(j);
 }

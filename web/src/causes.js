@@ -59,14 +59,7 @@ function explanation(data, cause, open) {
             el(
               "ol",
               {},
-              cause.fix.map((fix) =>
-                el(
-                  "li",
-                  {},
-                  rich(fix.text),
-                  fix.command ? commandBox(fix.command) : null,
-                ),
-              ),
+              cause.fix.map((fix) => el("li", {}, rich(fix.text), fix.command ? commandBox(fix.command) : null)),
             ),
           ]
         : null,

@@ -213,7 +213,9 @@ function drawPanels(data, main, focus) {
   clear(main).append(
     ...[
       guard("verdict", () =>
-        data.job ? jobVerdict(data) : verdictPanel(data, detailed[0] || object(list(data.processes)[0]), !panels.every(empty)),
+        data.job
+          ? jobVerdict(data)
+          : verdictPanel(data, detailed[0] || object(list(data.processes)[0]), !panels.every(empty)),
       ),
       tools,
       ...panels.filter((p) => !empty(p)),

@@ -201,14 +201,7 @@ export function fixOf(verdict) {
   return el(
     "ol",
     { class: fixes.length > 1 ? null : "plain" },
-    fixes.map((fix) =>
-      el(
-        "li",
-        {},
-        rich(fix.text),
-        fix.command ? commandBox(fix.command) : null,
-      ),
-    ),
+    fixes.map((fix) => el("li", {}, rich(fix.text), fix.command ? commandBox(fix.command) : null)),
   );
 }
 
