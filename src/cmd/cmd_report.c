@@ -142,7 +142,8 @@ static int tell_page(const char *path, size_t bytes, const struct told *told)
 	if (given.json)
 		json_print(stdout, JSON_OF(J_INT("schema", 1), J_TEXT("page", path), J_BYTES("bytes", bytes),
 					   J_TEXT("cause", told->cause), J_IF(told->how, J_TEXT("how", told->how)),
-					   J_IF(told->title, J_TEXT("title", told->title)), J_IF(given.open, J_BOOL("opened", shown))));
+					   J_IF(told->title, J_TEXT("title", told->title)),
+					   J_IF(given.open, J_BOOL("opened", shown))));
 	return cmd_finish(EXIT_NOTHING);
 }
 
@@ -159,7 +160,8 @@ static char *markdown_of(const struct verdict *v, const char *text)
 	return words;
 }
 
-static int write_told(struct page *p, const struct verdict *v, const char *path, const char *words, const struct told *told)
+static int write_told(struct page *p, const struct verdict *v, const char *path, const char *words,
+		      const struct told *told)
 {
 	const char *out = given.out ? given.out : given.markdown ? "-" : DEFAULT_OUT;
 	char *text = words ? xstrdup(words) : text_of_verdict(v, path), *issue;

@@ -74,8 +74,9 @@ static json_t *answer_json(const struct job_answer *a)
 	for (size_t i = 0; i < a->n_first; i++)
 		json_array_append_new(first, first_json(a, a->first[i]));
 	return JSON_OF(J_INT("attempt", a->attempt->attempt), J_INT("requeue", a->attempt->requeue),
-		       J_TEXT("title", a->title), J_TEXT("cause", job_cause(a)), J_TEXT("how", job_hows[a->how]), J_BOOL("ordered", a->ordered),
-		       J_VALUE("first", first), J_VALUE("because", texts(a->because, a->n_because)));
+		       J_TEXT("title", a->title), J_TEXT("cause", job_cause(a)), J_TEXT("how", job_hows[a->how]),
+		       J_BOOL("ordered", a->ordered), J_VALUE("first", first),
+		       J_VALUE("because", texts(a->because, a->n_because)));
 }
 
 json_t *job_json(const struct job *j, struct job_answer *const *answer)

@@ -258,7 +258,8 @@ static void parts_print(FILE *out, const struct memory_diff *d)
 		uint64_t a = part_of(&d->before, p), b = part_of(&d->after, p);
 
 		const char *name = ledger_part_text((enum ledger_part)p);
-		bool was = memory_part_known(&d->before, (enum ledger_part)p), is = memory_part_known(&d->after, (enum ledger_part)p);
+		bool was = memory_part_known(&d->before, (enum ledger_part)p),
+		     is = memory_part_known(&d->after, (enum ledger_part)p);
 
 		if ((!a && !b) || p == PART_FREE || p == PART_UNMEASURED || p == PART_REST)
 			continue;
@@ -367,8 +368,8 @@ static json_t *side_json(const struct memory_side *s)
 		return json_null();
 	return JSON_OF(J_TEXT("recording", s->path), J_INT_OR_NULL("pid", s->pid, s->pid),
 		       J_INT_OR_NULL("rank", s->rank != CW_UNKNOWN, s->rank), J_TEXT("at", moments[l->at]),
-		       J_TEXT("when", s->when), J_TEXT("name", l->device_name), J_BYTES("allocated", l->allocated), J_BYTES("reserved", l->reserved),
-		       J_BYTES("other_libraries", l->part[PART_LIBRARIES]));
+		       J_TEXT("when", s->when), J_TEXT("name", l->device_name), J_BYTES("allocated", l->allocated),
+		       J_BYTES("reserved", l->reserved), J_BYTES("other_libraries", l->part[PART_LIBRARIES]));
 }
 
 static json_t *change_json(const struct memory_diff *d, const struct memory_change *c)

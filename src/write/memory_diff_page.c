@@ -85,7 +85,8 @@ static void put_parts(FILE *out, const struct memory_diff *d)
 		fputs("<tr>", out);
 		put_known(out, a, memory_part_known(&d->before, (enum ledger_part)p));
 		put_known(out, b, memory_part_known(&d->after, (enum ledger_part)p));
-		if (memory_part_known(&d->before, (enum ledger_part)p) && memory_part_known(&d->after, (enum ledger_part)p))
+		if (memory_part_known(&d->before, (enum ledger_part)p) &&
+		    memory_part_known(&d->after, (enum ledger_part)p))
 			put_growth(out, a, b);
 		else
 			fputs("<td class=n>", out);

@@ -333,8 +333,8 @@ static json_t *answer_json(struct listing *l, struct pool *pool)
 	json_t *groups = groups_json(l, pool), *ranks = ranks_json(l);
 
 	return JSON_OF(J_TEXT("id", l->j->id), J_INT("attempt", at->attempt), J_INT("requeue", at->requeue),
-		       J_TEXT("title", a->title), J_TEXT("cause", job_cause(a)), J_TEXT("how", job_hows[a->how]), J_BOOL("ordered", a->ordered),
-		       J_VALUE("because", texts_json(a->because, a->n_because)),
+		       J_TEXT("title", a->title), J_TEXT("cause", job_cause(a)), J_TEXT("how", job_hows[a->how]),
+		       J_BOOL("ordered", a->ordered), J_VALUE("because", texts_json(a->because, a->n_because)),
 		       J_INT_OR_NULL("world", a->world != JOB_UNKNOWN, a->world), J_INT("machines", a->n_nodes),
 		       J_INT("missing", a->n_missing),
 		       J_TEXT("missing_ranks", job_ranges(pool, a->missing, a->n_missing, RANGES_MAX)),

@@ -144,10 +144,11 @@ static json_t *thread_json(const struct live_thread *t)
 	return JSON_OF(J_INT("tid", t->tid), J_TEXT("name", t->name), J_BOOL("main", t->main),
 		       J_BOOL("python", t->python), J_BOOL("moved", t->moved), J_BOOL("gil", t->gil),
 		       J_INT("cpu_percent", (int)(t->cpu * 100 + 0.5)), J_TEXT("waits", live_waits_word(t->waits)),
-		       J_TEXT("what", t->what), J_TEXT("call", t->call), J_BOOL("timed", t->timed), J_INT_OR_NULL("holder", t->holder, t->holder),
-		       J_BOOL("holder_sure", t->holder_sure), J_INT_OR_NULL("peer", t->peer, t->peer),
-		       J_TEXT("peer_text", t->peer_text), J_VALUE("line", line_json(&t->line)),
-		       J_VALUE("stack", lines_json(t->stack, t->n_stack)), J_VALUE("native", native_json(t)));
+		       J_TEXT("what", t->what), J_TEXT("call", t->call), J_BOOL("timed", t->timed),
+		       J_INT_OR_NULL("holder", t->holder, t->holder), J_BOOL("holder_sure", t->holder_sure),
+		       J_INT_OR_NULL("peer", t->peer, t->peer), J_TEXT("peer_text", t->peer_text),
+		       J_VALUE("line", line_json(&t->line)), J_VALUE("stack", lines_json(t->stack, t->n_stack)),
+		       J_VALUE("native", native_json(t)));
 }
 
 static json_t *gpu_json(const struct live_gpu *g)

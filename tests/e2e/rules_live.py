@@ -613,6 +613,26 @@ def feed():
 threading.Thread(target=feed, daemon=True).start()
 os.read(reader, 1)
 """, "hang-input-output", "pipe"),
+    "a_thread_that_waits_for_the_gpu": (READY + """
+import cudrv, ctypes, threading
+context = cudrv.init()
+cudrv.launch(cudrv.kernel("hang"), (2,), (64,), ctypes.c_uint64(0))
+def step():
+    cudrv.cuda.cuCtxSetCurrent(context)
+    cudrv.synchronize()
+t = threading.Thread(target=step, daemon=True)
+t.start()
+t.join()
+""", "hang-lock", "thread"),
+    "a_thread_that_waits_for_the_lock_of_a_file": (READY + """
+import fcntl, os, signal, threading
+path = sys.argv[0] + ".lock"
+first, second = open(path, "w"), open(path, "w")
+fcntl.flock(first, fcntl.LOCK_EX)
+t = threading.Thread(target=fcntl.flock, args=(second, fcntl.LOCK_EX), daemon=True)
+t.start()
+t.join()
+""", "hang-lock", "thread"),
     "a_loop_until_a_thread_wakes": (READY + """
 import threading, time
 done = []

@@ -225,8 +225,9 @@ static void target__mappings_are_found_by_address_and_name(void **state)
 	target_close(&t);
 }
 
-/* `more`: another thread waits for somebody outside, a lock is shared, something changes, a debugger is attached. */
-static void check_wait(const char *waits, bool more, const char *cause, enum certainty sure)
+/* `more`: another thread waits for somebody outside, a lock is shared, something changes, a debugger is attached. `wakes`: something goes on by
+ * itself. */
+static void check_case(const char *waits, bool more, bool wakes, const char *cause, enum certainty sure)
 {
 	struct verdict *v = verdict_new("unknown");
 	bool lock = !strcmp(waits, "lock");
@@ -236,6 +237,7 @@ static void check_wait(const char *waits, bool more, const char *cause, enum cer
 	fact_set_text(&v->c, FACT_live_waits, waits);
 	fact_set_flag(&v->c, FACT_live_shared, more && lock);
 	fact_set_text(&v->c, FACT_live_outside, more && !lock ? "thread 7 waits for somebody to connect" : "");
+	fact_set_text(&v->c, FACT_live_wakes, wakes ? "thread 7 sleeps, and goes on by itself" : "");
 	fact_set_text(&v->c, FACT_live_changes, more ? "it read or wrote 4096 bytes" : "");
 	fact_set_number(&v->c, FACT_live_peer_pid, more ? 4711 : 0);
 	verdict_judge(v);
@@ -243,6 +245,26 @@ static void check_wait(const char *waits, bool more, const char *cause, enum cer
 	assert_int_equal(v->sure, sure);
 	assert_int_equal(v->n_candidates, 1);
 	verdict_free(v);
+}
+
+static void check_wait(const char *waits, bool more, const char *cause, enum certainty sure)
+{
+	check_case(waits, more, false, cause, sure);
+}
+
+static void verdict__what_something_may_end_by_itself_is_possible(void **state)
+{
+	static const struct { const char *waits, *cause; } rows[] = {
+		{"lock", "hang-lock"},		   {"queue", "hang-lock"},	     {"condition", "hang-lock"},
+		{"thread", "hang-lock"},	   {"tasks", "hang-lock"},	     {"process", "hang-other-process"},
+		{"worker", "hang-other-process"},  {"pipe", "hang-input-output"},    {"file-lock", "hang-input-output"},
+		{"socket", "hang-peer"},	   {"loop", "hang-loop"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (int more = 0; more < 2; more++)
+			check_case(rows[i].waits, more, true, rows[i].cause, SURE_POSSIBLE);
 }
 
 static void verdict__what_may_still_get_on_is_possible(void **state)
@@ -265,7 +287,7 @@ static void verdict__every_wait_has_its_cause(void **state)
 		{"gil", "hang-lock", SURE_POSSIBLE},	     {"process", "hang-other-process", SURE_LIKELY},
 		{"worker", "hang-other-process", SURE_LIKELY}, {"collective", "hang-peer", SURE_LIKELY},
 		{"store", "hang-peer", SURE_LIKELY},	     {"accept", "hang-peer", SURE_POSSIBLE},
-		{"socket", "hang-peer", SURE_LIKELY},	     {"event", "hang-peer", SURE_POSSIBLE},
+		{"socket", "hang-peer", SURE_POSSIBLE},	     {"event", "hang-peer", SURE_POSSIBLE},
 		{"pipe", "hang-input-output", SURE_LIKELY},  {"file", "hang-input-output", SURE_LIKELY},
 		{"file-lock", "hang-input-output", SURE_LIKELY}, {"terminal", "hang-input-output", SURE_LIKELY},
 		{"unknown", "hang-input-output", SURE_POSSIBLE}, {"sleep", "hang-sleep", SURE_POSSIBLE},
@@ -300,6 +322,7 @@ int main(void)
 		cmocka_unit_test(task__a_system_call_is_read_with_its_arguments),
 		cmocka_unit_test(verdict__every_wait_has_its_cause),
 		cmocka_unit_test(verdict__what_may_still_get_on_is_possible),
+		cmocka_unit_test(verdict__what_something_may_end_by_itself_is_possible),
 		cmocka_unit_test(target__mappings_are_found_by_address_and_name),
 	};
 

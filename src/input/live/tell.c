@@ -161,14 +161,31 @@ static bool waits_for_process(const struct live_thread *t)
 	       t->waits == LIVE_SOCKET || t->waits == LIVE_EVENT || t->shared;
 }
 
-/* Another thread of Python that only somebody outside the process can wake, and which may then wake those inside. */
+/* Only somebody outside the process can end the wait: a peer, the GPU, the kernel. */
+static bool waits_outside(const struct live_thread *t)
+{
+	switch (t->waits) {
+	case LIVE_ACCEPT:
+	case LIVE_STORE:
+	case LIVE_COLLECTIVE:
+	case LIVE_CUDA:
+	case LIVE_FILE_LOCK:
+	case LIVE_FILE:
+	case LIVE_TERMINAL:
+	case LIVE_UNKNOWN:
+		return true;
+	default:
+		return waits_for_process(t) && !t->alone;
+	}
+}
+
+/* Another thread of Python that waits for somebody outside, and may then wake those inside. */
 static const struct live_thread *find_outside(const struct live *out, const struct live_thread *but)
 {
 	for (size_t i = 0; i < out->n; i++) {
 		const struct live_thread *t = &out->thread[i];
 
-		if (t != but && t->python &&
-		    (waits_for_process(t) || t->waits == LIVE_ACCEPT || t->waits == LIVE_TERMINAL))
+		if (t != but && t->python && waits_outside(t))
 			return t;
 	}
 	return NULL;

@@ -26,8 +26,9 @@
 	X(recvfrom, DESCRIPTOR) X(recvmsg, DESCRIPTOR) X(sendto, DESCRIPTOR) X(sendmsg, DESCRIPTOR)                  \
 	X(connect, DESCRIPTOR) X(ioctl, DESCRIPTOR) X(fsync, DESCRIPTOR) X(fdatasync, DESCRIPTOR)                    \
 	X(accept, ACCEPT) X(accept4, ACCEPT) X(ppoll, POLL) X(pselect6, SELECT) X(epoll_pwait, EPOLL)                \
-	X(futex, FUTEX) X(semtimedop, FUTEX) X(semop, FUTEX) X(nanosleep, SLEEP) X(clock_nanosleep, SLEEP)           \
-	X(rt_sigtimedwait, SLEEP) X(rt_sigsuspend, SLEEP) X(wait4, CHILD) X(waitid, CHILD)                           \
+					X(futex, FUTEX) X(semtimedop, FUTEX) X(semop, FUTEX) X(nanosleep, SLEEP) \
+						X(clock_nanosleep, SLEEP) X(rt_sigtimedwait, SLEEP) \
+							X(rt_sigsuspend, SLEEP) X(wait4, CHILD) X(waitid, CHILD) \
 	X(flock, FLOCK) X(fcntl, FCNTL) X(openat, OPEN) X(sched_yield, YIELD)
 
 /* Newer processors never had these. */
@@ -45,8 +46,7 @@ enum call_kind { CALL_DESCRIPTOR, CALL_ACCEPT, CALL_POLL, CALL_SELECT, CALL_EPOL
 
 static const struct { long number; const char *name; enum call_kind kind; } calls[] = {
 #define X(name, kind) {SYS_##name, #name, CALL_##kind},
-	CALLS(X)
-	OLD_CALLS(X)
+	CALLS(X) OLD_CALLS(X)
 #undef X
 };
 

@@ -173,7 +173,8 @@ static const char *of_signals(pid_t pid, struct pool *pool)
 		fclose(f);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (caught >> (signals[i].number - 1) & 1)
-			return pool_printf(pool, "the program handles %s, and its handler may end the wait", signals[i].name);
+			return pool_printf(pool, "the program handles %s, and its handler may end the wait",
+					   signals[i].name);
 	return NULL;
 }
 
