@@ -303,11 +303,24 @@ static bool is_interpreter(const struct native_frame *f)
 	return f && f->function && str_starts(f->function, "_PyEval_EvalFrame");
 }
 
+/* Who called the C library: memory that it moves or gives back is its caller's. NULL: the stack is not known. */
+static const struct native_frame *top_frame(const struct live_thread *t)
+{
+	for (size_t i = 0; i < t->n_native; i++) {
+		const char *library = t->native[i].library;
+
+		if (!str_starts(library, "libc.so") && !str_starts(library, "libc-") && !str_starts(library, "ld-") &&
+		    !str_starts(library, "[vdso]"))
+			return &t->native[i];
+	}
+	return NULL;
+}
+
 /* A running thread that did not move: in Python's own code, or in some other library? */
 static void wait_running(struct live_thread *t, struct process_look *l, struct seen *s, struct pool *pool)
 {
 	uint64_t bytes = s->task.bytes - s->first.bytes, holder;
-	const struct native_frame *top = t->n_native ? &t->native[0] : NULL;
+	const struct native_frame *top = top_frame(t);
 	bool python = !top || strstr(top->library, "python") ||
 		      (l->target.n_modules && !strcmp(l->target.module[0].base, top->library));
 
