@@ -633,6 +633,12 @@ t = threading.Thread(target=fcntl.flock, args=(second, fcntl.LOCK_EX), daemon=Tr
 t.start()
 t.join()
 """, "hang-lock", "thread"),
+    "a_named_pipe_whose_writer_sleeps": (READY + """
+import os, subprocess
+os.mkfifo(sys.argv[0] + ".fifo")
+subprocess.Popen(["sh", "-c", "sleep 1000 > " + sys.argv[0] + ".fifo"])
+open(sys.argv[0] + ".fifo").read()
+""", "hang-input-output", "pipe"),
     "a_loop_until_a_thread_wakes": (READY + """
 import threading, time
 done = []

@@ -163,6 +163,16 @@ static void tell_socket(struct fd_told *told, pid_t pid, const char *link, struc
 	}
 }
 
+/* By what the kernel knows already: a file system that does not answer the program would not answer us. */
+static bool is_named_pipe(pid_t pid, const char *fd)
+{
+	struct statx st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, fd);
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 && S_ISFIFO(st.stx_mode);
+}
+
 struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool)
 {
 	struct fd_told told = {.text = NULL};
@@ -181,6 +191,9 @@ struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool)
 		told = (struct fd_told){FD_TERMINAL, "a terminal", 0, false};
 	} else if (str_starts(link, "/dev/nvidia")) {
 		told = (struct fd_told){FD_GPU, pool_strdup(pool, link), 0, false};
+	} else if (link[0] == '/' && is_named_pipe(pid, name)) {
+		told = (struct fd_told){FD_PIPE, pool_printf(pool, "the named pipe %s", link), who_else(pid, link),
+					false};
 	} else if (link[0] == '/') {
 		told = (struct fd_told){FD_FILE, pool_strdup(pool, link), 0, false};
 	} else {
