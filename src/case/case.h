@@ -117,7 +117,7 @@ struct text_hit {
 struct likeness {
 	const char *cause;
 	const char *words;	/* the most telling ones */
-	unsigned long weight;	/* of all of them */
+	long weight;		/* of all of them */
 };
 #define LIKENESS_MAX 8
 

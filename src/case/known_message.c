@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/str.h"
+#include "case/knowledge.h"
 #include "case/message.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -394,7 +395,8 @@ static const struct known_message *find_message(const char *text, struct known_h
 		text = strchr(QUOTES, *t) ? plain : bare;
 		if ((only_logged && !rows[i].logged) || (*t != '{' && !same_letter(*t, *text)) || !may_match(i, &grams))
 			continue;
-		if (!template_matches(t, text, &found, &words) || words <= most)
+		if (!template_matches(t, text, &found, &words) || words <= most ||
+		    !knowledge_use(KNOWLEDGE_MESSAGE, "", t))
 			continue;
 		best = &rows[i];
 		most = words;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define CANDIDATES 3	/* as many as an answer shows */
-#define LIKE_WEAK 200	/* of 12 reports that are less like their cause, 3 are of the first one; of those with up to twice that, every second */
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 static const struct { uint32_t code; const char *causes; } codes[] = {
@@ -56,7 +55,7 @@ void like_causes(struct matches *m, const struct kb *kb, const struct casefile *
 {
 	if (m->n ? m->list[0].sure == KB_CERTAIN : f->like_place == LIKE_BEHIND_RULES)
 		return;
-	if (!m->n && (f->like_place == LIKE_BEHIND_UNKNOWN || (f->n_like && f->like[0].weight < LIKE_WEAK)))
+	if (!m->n && f->like_place == LIKE_BEHIND_UNKNOWN)
 		add_candidate(m, kb, "unknown", NULL, f, pool);
 	for (size_t i = 0; i < f->n_like; i++)
 		add_candidate(m, kb, f->like[i].cause,
