@@ -137,7 +137,7 @@ def withheld(build, all_):
 def write_words(words, folder, name):
     path = os.path.join(folder, name)
     with open(path, "w", encoding="utf-8") as f:
-        for cause, row in sorted(words.table.items()):
+        for cause, row in words.rows():
             f.write(" ".join([cause] + ["%s %d" % pair for pair in row.items()]) + "\n")
     return path
 

@@ -35,10 +35,10 @@ FAILING_TIMES = 2    # that a word of a line that says what failed counts; with 
 SEEN_IN = 2          # texts: a word of one text alone says nothing
 COMMON = 0.15       # of the texts: a word of more of them says nothing, either ("the", "error"); between 0.1 and 1 nothing else changes
 SHORTEST, LONGEST = 2, 24
-SCALE = 10
-PASSES = 4           # over all texts; with 8, and with 15, as many are found
-STEP = 1.0           # of the first pass; with 0.5 and 2, one text in a hundred fewer is found
-START = 8.0          # how much the means are believed at first; with 12 it is the same
+SCALE = 10           # of what is written
+PASSES = 4           # over all texts; with 2 it is the same, with 8 one text in a hundred fewer is found
+STEP = 1.0           # of the first pass; with 0.5 or 2 it is the same
+START = 8.0          # how much the means are believed at first; with 4 one text in a hundred fewer is found, with 12 it is the same
 FOLDS = 5
 TOO_SMALL = 0.005    # a part of a step: what is believed less is not worth the time
 
@@ -138,6 +138,12 @@ class Words:
         most = sorted(weights.items(), key=lambda row: (-abs(row[1]), row[0]))[:KEPT_WORDS]
         return {word: weight for word, weight in sorted(most, key=lambda row: (-row[1], row[0])) if weight}
 
+    def rows(self):
+        """(cause, its words); first how rare they are, as the row of cause ""."""
+        used = {word for row in self.table.values() for word in row}
+        yield "", {word: round(SCALE * self.rare[word]) for word in sorted(used)}
+        yield from sorted(self.table.items())
+
     def rank(self, words):
         """The causes, the most alike first."""
         return sorted(self.table, key=lambda cause: (-sum(times * self.table[cause].get(word, 0) for word, times in words.items()), cause))
@@ -185,9 +191,10 @@ def main():
  * Words that texts about a cause have more often than others, with their weights (tools/learn_words.py writes this file).
  *
  *   WORDS("cause", "word weight word weight ...")     one+two: neighbors in a line that says what failed; below 0: against it
+ *   WORDS("", "word rareness ...")                    first: what the length of a text is measured by
  */
 #ifdef WORDS""")
-    for cause, row in sorted(words.table.items()):
+    for cause, row in words.rows():
         print('WORDS("%s", "%s")' % (cause, " ".join("%s %d" % pair for pair in row.items())))
     print("#undef WORDS\n#endif")
 

@@ -434,12 +434,15 @@ static const char *unwrap_message(const char *text)
 	return NULL;
 }
 
+/* The innermost one that is known: a wrapper may be a message itself, which says less. */
 static const struct known_message *find_wrapped(const char *text, struct known_holes *holes, bool only_logged)
 {
 	const struct known_message *found = NULL;
 
-	for (int depth = 0; text && !found && depth < WRAPPED_MAX; depth++) {
-		found = find_message(text, holes, only_logged);
+	for (int depth = 0; text && depth < WRAPPED_MAX; depth++) {
+		const struct known_message *inner = find_message(text, holes, only_logged);
+
+		found = inner ? inner : found;
 		text = unwrap_message(text);
 	}
 	return found;

@@ -4,6 +4,7 @@
 #include "input/text/likeness.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
+/* The first row is no cause's: how rare each word is. */
 static const struct likeness_row learned[] = {
 #define WORDS(cause, words) {cause, words},
 #include "kb/words.def"
@@ -167,6 +169,24 @@ static long compare(const struct text_words *w, const char *table, struct word *
 	return sum;
 }
 
+/* A text as long as another is worth as much: the length of its words, each as rare as it is. */
+static double length_of(const struct text_words *w, const char *rare)
+{
+	double sum = 0;
+
+	while (*rare) {
+		struct word word = {rare, strcspn(rare, " ")};
+		char *next;
+		double part = strtod(rare + word.len, &next);
+		uint32_t at = find_word(w, &word);
+
+		rare = next + (*next == ' ');
+		if (at != MAP_NONE)
+			sum += part * part * (w->failing[at] ? FAILING * FAILING : 1);
+	}
+	return sqrt(sum);
+}
+
 static const char *join_words(const struct word *word, size_t n, struct pool *pool)
 {
 	const char *all = "";
@@ -178,20 +198,21 @@ static const char *join_words(const struct word *word, size_t n, struct pool *po
 
 size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t max, struct pool *pool)
 {
+	double length = length_of(w, known[0].words);
 	size_t n = 0;
 
-	for (size_t i = 0; i < n_known; i++) {
+	for (size_t i = 1; length > 0 && i < n_known; i++) {
 		struct word shown[WORDS_SHOWN];
 		size_t n_shown, at = n;
-		long sum = compare(w, known[i].words, shown, &n_shown);
+		double weight = (double)compare(w, known[i].words, shown, &n_shown) / length;
 
-		while (at > 0 && list[at - 1].weight < sum)
+		while (at > 0 && list[at - 1].weight < weight)
 			at--;
 		if (n_shown < WORDS_ALIKE || at == max)
 			continue;
 		n += n < max;
 		memmove(list + at + 1, list + at, (n - at - 1) * sizeof(*list));
-		list[at] = (struct likeness){known[i].cause, join_words(shown, n_shown, pool), sum};
+		list[at] = (struct likeness){known[i].cause, join_words(shown, n_shown, pool), weight};
 	}
 	return n;
 }

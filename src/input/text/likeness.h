@@ -10,7 +10,8 @@
 #include "base/pool.h"
 #include "case/case.h"
 
-/* What was learned about a cause: "word weight word weight ...", the heaviest first; "one+two" are neighbors in a line that says what failed. */
+/* What was learned about a cause: "word weight word weight ...", the heaviest first; "one+two" are neighbors in a line that says what
+ * failed. The first row is of cause "": how rare each word is, in the same unit. */
 struct likeness_row {
 	const char *cause, *words;
 };
