@@ -92,8 +92,8 @@ static void order_possible(struct matches *m, const struct casefile *f, struct p
 	while (first < m->n && m->list[first].sure > KB_POSSIBLE)
 		first++;
 	for (size_t i = first; i < m->n; i++) {
-		double mine = m->list[i].named ? likelihood(f, m->list[i].cause, i - first) :
-						 likelihood(f, m->list[i].cause, m->n);
+		double mine = m->list[i].named ? likelihood(f, m->list[i].cause, i - first)
+					       : likelihood(f, m->list[i].cause, m->n);
 		struct match x = m->list[i];
 		size_t at = i;
 
@@ -114,7 +114,7 @@ static void add_like(struct matches *m, const struct kb *kb, const struct likene
 		     struct pool *pool)
 {
 	matches_add(m, (struct match){.cause = kb_find(kb, like->cause), .sure = KB_POSSIBLE,
-				      .because = pool_printf(pool, "reports of it have the same words (%s)", like->words)},
+				   .because = pool_printf(pool, "reports of it have the same words (%s)", like->words)},
 		    f, pool);
 }
 
