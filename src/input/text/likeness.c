@@ -187,12 +187,15 @@ static double length_of(const struct text_words *w, const char *rare)
 	return sqrt(sum);
 }
 
+/* "illegal access, kernel": neighbors as people write them. */
 static const char *join_words(const struct word *word, size_t n, struct pool *pool)
 {
-	const char *all = "";
+	char *all = pool_strdup(pool, "");
 
 	for (size_t i = 0; i < n; i++)
 		all = pool_printf(pool, "%s%s%.*s", all, i ? ", " : "", (int)word[i].len, word[i].s);
+	for (char *at = all; (at = strchr(at, '+')) != NULL;)
+		*at = ' ';
 	return all;
 }
 
