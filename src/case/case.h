@@ -117,9 +117,9 @@ struct text_hit {
 struct likeness {
 	const char *cause;
 	const char *words;	/* the most telling ones */
-	unsigned long weight;	/* of all of them */
+	double weight;		/* of all of them: the logarithm of how much they speak for it; only differences count */
 };
-#define LIKENESS_MAX 8
+#define LIKENESS_MAX 128	/* at least one a cause */
 
 struct casefile {
 	struct pool *pool;	/* holds the texts */

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/str.h"
+#include "case/knowledge.h"
 #include "case/message.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -394,7 +395,8 @@ static const struct known_message *find_message(const char *text, struct known_h
 		text = strchr(QUOTES, *t) ? plain : bare;
 		if ((only_logged && !rows[i].logged) || (*t != '{' && !same_letter(*t, *text)) || !may_match(i, &grams))
 			continue;
-		if (!template_matches(t, text, &found, &words) || words <= most)
+		if (!template_matches(t, text, &found, &words) || words <= most ||
+		    !knowledge_use(KNOWLEDGE_MESSAGE, "", t))
 			continue;
 		best = &rows[i];
 		most = words;
@@ -432,12 +434,15 @@ static const char *unwrap_message(const char *text)
 	return NULL;
 }
 
+/* The innermost one that is known: a wrapper may be a message itself, which says less. */
 static const struct known_message *find_wrapped(const char *text, struct known_holes *holes, bool only_logged)
 {
 	const struct known_message *found = NULL;
 
-	for (int depth = 0; text && !found && depth < WRAPPED_MAX; depth++) {
-		found = find_message(text, holes, only_logged);
+	for (int depth = 0; text && depth < WRAPPED_MAX; depth++) {
+		const struct known_message *inner = find_message(text, holes, only_logged);
+
+		found = inner ? inner : found;
 		text = unwrap_message(text);
 	}
 	return found;

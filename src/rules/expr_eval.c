@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "case/knowledge.h"
 #include "rules/expr_node.h"
 
 /* Neither true nor false. In &&, "does not apply" wins over "unknown", because the result can never become true; in
@@ -71,8 +72,9 @@ static struct value mark_absent(struct value v, bool absent)
 static struct value call_value(const struct expr *x, struct value a, struct value b)
 {
 	switch (x->function) {
-	case CALL_contains: return value_flag(strstr(a.text, b.text) != NULL);
-	case CALL_matches: return value_flag(!fnmatch(b.text, a.text, 0));
+	case CALL_contains: return value_flag(strstr(a.text, b.text) && knowledge_use(KNOWLEDGE_WORDS, "", b.text));
+	case CALL_matches:
+		return value_flag(!fnmatch(b.text, a.text, 0) && knowledge_use(KNOWLEDGE_WORDS, "", b.text));
 	case CALL_ceil: return value_number(ceil(a.number));
 	case CALL_floor: return value_number(floor(a.number));
 	case CALL_abs: return value_number(fabs(a.number));
@@ -115,7 +117,9 @@ struct value expr_eval(const struct expr *x, const struct casefile *f)
 	case EXPR_AND:
 	case EXPR_OR: return expr_logic(x, f);
 	case EXPR_CALL: return call(x, f);
-	case EXPR_SAYS: return value_flag(f->says && f->says(f->says_arg, x->value.text) != NULL);
+	case EXPR_SAYS:
+		return value_flag(f->says && f->says(f->says_arg, x->value.text) &&
+				  knowledge_use(KNOWLEDGE_WORDS, "", x->value.text));
 	case EXPR_SIGN: return expr_eval(x->a, f);
 	default: return operate(x, f);
 	}

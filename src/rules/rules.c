@@ -2,6 +2,7 @@
  * Matches facts against the knowledge base (see rules.h).
  */
 #include "rules/rules.h"
+#include "case/knowledge.h"
 #include "rules/fired.h"
 #include "rules/like_causes.h"
 #include "rules/message_causes.h"
@@ -23,7 +24,7 @@ static const struct when *best_when(const struct cause *c, const struct casefile
 			*unsure |= value_applies(v);
 			continue;
 		}
-		if (v.number == 0)
+		if (v.number == 0 || !knowledge_use(KNOWLEDGE_RULE, c->id, w->id))
 			continue;
 		rule_fired(c, w);
 		if (!best || w->sure > best->sure)
@@ -48,7 +49,7 @@ bool match_weigh(struct match *m, const struct casefile *f, struct pool *pool)
 	for (const struct when *w = m->cause->evidence; w; w = w->next) {
 		struct value v = expr_eval(w->expr, f);
 
-		if (!v.known || v.number == 0)
+		if (!v.known || v.number == 0 || !knowledge_use(KNOWLEDGE_RULE, m->cause->id, w->id))
 			continue;
 		rule_fired(m->cause, w);
 		if (w->grade == GRADE_EXCLUDED)

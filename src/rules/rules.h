@@ -14,6 +14,7 @@ struct match {
 	const char *because;	/* NULL if the rule gives no reason, or a fact in it is unknown; the evidence's reasons follow */
 	int weight;		/* pieces of evidence for it, less those against it */
 	bool tied;		/* nothing tells it from another one that is as certain */
+	bool named;		/* by a rule or by the message, not by words alone */
 };
 
 struct matches {

@@ -1,18 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Explains many texts in one process, so that each of them can be tried in every kind of clothes: reads names of files, one per line (files of
- * one text are separated by tabs), writes the causes of each, the likeliest first; with --json, the whole answer.
+ * one text are separated by tabs), writes the causes of each, the likeliest first; with --json, the whole answer. With --used, the
+ * pieces of knowledge that it used (case/knowledge.h), separated by tabs; with --without, the first file of each is a list of those to
+ * do without, one a line; with --words FILE, these words instead of kb/words.def: "cause word weight ..." a line.
  */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/fs.h"
+#include "case/knowledge.h"
 #include "input/input.h"
 #include "input/text/input.h"
+#include "input/text/likeness.h"
 #include "input/text/log.h"
 #include "judge/source.h"
 #include "judge/verdict.h"
 #include "write/report.h"
+
+#define WITHHELD_MAX (1u << 20)
+#define WORDS_MAX    (1u << 24)
+#define ROWS_MAX     1024
+
+static char *withheld;	/* "kind of name" a line; NULL: nothing */
+
+static bool allow(const char *kind, const char *of, const char *name)
+{
+	char *piece, *at;
+	bool listed = false;
+
+	if (asprintf(&piece, "\n%s %s %s\n", kind, of, name) < 0)
+		abort();
+	for (at = piece + 1; at[1]; at++)	/* a sign's words may have a line break */
+		if (*at == '\n' || *at == '\t')
+			*at = ' ';
+	listed = withheld && strstr(withheld, piece);
+	free(piece);
+	return !listed;
+}
+
+static bool print_use(const char *kind, const char *of, const char *name)
+{
+	printf("%s %s ", kind, of);
+	for (; *name; name++)
+		putchar(*name == '\n' || *name == '\t' ? ' ' : *name);
+	putchar('\t');
+	return true;
+}
 
 static void print_causes(const struct verdict *v)
 {
@@ -22,20 +59,65 @@ static void print_causes(const struct verdict *v)
 	putchar('\n');
 }
 
-static void explain(char *paths, bool json)
+enum { CAUSES, JSON, USED };
+
+static void withhold(const char *path)
+{
+	struct err e = {0};
+	struct buf list;
+
+	free(withheld);
+	buf_init(&list, WITHHELD_MAX);
+	buf_adds(&list, "\n");
+	if (fs_read(path, &list, &e))
+		fprintf(stderr, "%s\n", e.msg);
+	buf_adds(&list, "\n");
+	withheld = buf_take(&list);
+}
+
+/* The rows refer to the text, which stays until the program ends. */
+static void learn(const char *path)
+{
+	static struct likeness_row rows[ROWS_MAX];
+	struct err e = {0};
+	struct buf text;
+	size_t n = 0;
+	char *next, *line;
+
+	buf_init(&text, WORDS_MAX);
+	if (fs_read(path, &text, &e)) {
+		fprintf(stderr, "%s\n", e.msg);
+		exit(1);
+	}
+	next = buf_take(&text);
+	while (n < ROWS_MAX && (line = strsep(&next, "\n")) != NULL)
+		if (line[0]) {
+			rows[n].cause = strsep(&line, " ");
+			rows[n++].words = line ? line : "";
+		}
+	likeness_learned(rows, n);
+}
+
+static void explain(char *paths, int how, bool without)
 {
 	struct text_source *s = text_source_new();
 	struct verdict *v;
 	struct err e = {0};
-	char *save = NULL;
+	char *save = NULL, *path = strtok_r(paths, "\t", &save);
 
-	for (char *path = strtok_r(paths, "\t", &save); path; path = strtok_r(NULL, "\t", &save))
+	if (without) {
+		withhold(path);
+		path = strtok_r(NULL, "\t", &save);
+	}
+	for (; path; path = strtok_r(NULL, "\t", &save))
 		if (text_source_read(s, path, &e))
 			fprintf(stderr, "%s\n", e.msg);
 	log_finish(s->log);
 	v = verdict_of_text(s->log);
-	if (json)
+	if (how == JSON)
 		report_json(stdout, v, false);
+	else if (how == USED)
+		putchar('\n');
 	else
 		print_causes(v);
 	fflush(stdout);
@@ -46,12 +128,20 @@ static void explain(char *paths, bool json)
 int main(int argc, char **argv)
 {
 	static char line[65536];
-	bool json = argc > 1 && !strcmp(argv[1], "--json");
+	bool without = false;
+	int how = CAUSES;
 
+	for (int i = 1; i < argc; i++) {
+		how = !strcmp(argv[i], "--json") ? JSON : !strcmp(argv[i], "--used") ? USED : how;
+		without |= !strcmp(argv[i], "--without");
+		if (!strcmp(argv[i], "--words") && i + 1 < argc)
+			learn(argv[++i]);
+	}
 	source_prepare();
+	knowledge_watch(how == USED ? print_use : without ? allow : NULL);
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
-		explain(line, json);
+		explain(line, how, without);
 	}
 	return 0;
 }

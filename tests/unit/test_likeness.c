@@ -115,7 +115,9 @@ static void words__are_ranked_with_the_most_telling_ones(void **state)
 {
 	struct pool pool = {0};
 	struct likeness list[LIKENESS_MAX];
-	size_t n = rank("pin_memory() of Pinned host buffers, PINNED again, cudaHostAlloc", list, &pool);
+	size_t n =
+		rank("pin_memory=True: error in the Pin memory thread, Pinned host buffers, PINNED again, cudaHostAlloc",
+		     list, &pool);
 
 	(void)state;
 	assert_true(n > 0);

@@ -4,6 +4,7 @@
 #include "input/text/likeness.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,16 +12,27 @@
 
 #define WORD_MIN	2	/* as tools/learn_words.py has them */
 #define WORD_MAX	24
+#define PAIR_MAX	(2 * WORD_MAX + 1)
 #define FAILING		2	/* times that a word of a line that says what failed counts; as learned */
 #define WORDS_SHOWN	4
-#define WORDS_ALIKE	2	/* of 1,065 reports, one has fewer in common with the cause that it is most like */
+#define WORDS_ALIKE	4	/* with 2, as many reports have the right cause first, but short errors that nobody knows get one, too */
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-static const struct { const char *cause, *words; } known[] = {
+/* The first row is no cause's: how rare each word is. */
+static const struct likeness_row learned[] = {
 #define WORDS(cause, words) {cause, words},
 #include "kb/words.def"
 };
+
+static const struct likeness_row *known = learned;
+static size_t n_known = COUNT(learned);
+
+void likeness_learned(const struct likeness_row *rows, size_t n)
+{
+	known = rows;
+	n_known = n;
+}
 
 struct word {
 	const char *s;
@@ -53,14 +65,13 @@ static bool is_failing(const char *s)
 	return false;
 }
 
-static void add_word(struct text_words *w, struct pool *pool, const char *s, size_t len, bool fails)
+static void add_word(struct text_words *w, struct pool *pool, const char *low, size_t len, bool fails)
 {
-	char low[WORD_MAX];
 	struct word key = {low, len};
 	uint32_t i;
 
-	for (size_t k = 0; k < len; k++)
-		low[k] = (char)tolower((unsigned char)s[k]);
+	if (w->n == LIKENESS_WORDS_MAX)
+		return;
 	i = map_put(&w->map, map_hash_bytes(0, low, len), same_word, w->list, &key, (uint32_t)w->n);
 	if (i != w->n) {
 		w->failing[i] |= fails;
@@ -75,23 +86,46 @@ static void add_word(struct text_words *w, struct pool *pool, const char *s, siz
 	w->list[w->n++] = pool_copy(pool, low, len);
 }
 
+/* The next word, without numbers before it, which belong to one text alone. False: the line ends. */
+static bool next_word(const char **at, struct word *word)
+{
+	const char *s = *at, *end = s;
+
+	if (!*s)
+		return false;
+	while (is_of_word(*end))
+		end++;
+	while (s < end && !isalpha((unsigned char)*s))
+		s++;
+	*word = (struct word){s, (size_t)(end - s)};
+	while (word->len && s[word->len - 1] == '_')
+		word->len--;
+	*at = end + (*end != '\0');
+	return true;
+}
+
+/* A line that says what failed counts more, and what its words mean depends on their neighbors: "illegal+access", "access+denied". */
 void text_words_line(struct text_words *w, struct pool *pool, const char *s)
 {
 	bool fails = w->n < LIKENESS_WORDS_MAX && is_failing(s);
+	char pair[PAIR_MAX];	/* the word before, "+", and this one */
+	size_t before = 0;
+	struct word word;
 
-	while (*s && w->n < LIKENESS_WORDS_MAX) {
-		const char *end = s;
-		size_t len;
+	while (w->n < LIKENESS_WORDS_MAX && next_word(&s, &word)) {
+		char *low = pair + before + (before > 0);
 
-		while (is_of_word(*end))
-			end++;
-		while (s < end && !isalpha((unsigned char)*s))	/* numbers belong to one text alone */
-			s++;
-		for (len = (size_t)(end - s); len && s[len - 1] == '_';)
-			len--;
-		if (len >= WORD_MIN && len <= WORD_MAX)
-			add_word(w, pool, s, len, fails);
-		s = end + (*end != '\0');
+		if (word.len < WORD_MIN || word.len > WORD_MAX)
+			continue;
+		for (size_t k = 0; k < word.len; k++)
+			low[k] = (char)tolower((unsigned char)word.s[k]);
+		add_word(w, pool, low, word.len, fails);
+		if (before && fails) {
+			pair[before] = '+';
+			add_word(w, pool, pair, before + 1 + word.len, true);
+		}
+		before = word.len;
+		memmove(pair, low, before);
 	}
 }
 
@@ -112,55 +146,76 @@ bool text_words_has(const struct text_words *w, const char *word)
 	return find_word(w, &(struct word){word, strlen(word)}) != MAP_NONE;
 }
 
-/* Adds up the weights of the words in common. The heaviest come first in the table: they are the ones to show. */
-static unsigned long compare(const struct text_words *w, const char *table, struct word *shown, size_t *n_shown)
+/* Adds up the weights of the words in common; some speak against the cause. The heaviest come first in the table: they are the ones to
+ * show. */
+static long compare(const struct text_words *w, const char *table, struct word *shown, size_t *n_shown)
 {
-	unsigned long sum = 0;
+	long sum = 0;
 
 	*n_shown = 0;
 	while (*table) {
 		struct word word = {table, strcspn(table, " ")};
 		char *next;
-		unsigned long weight = strtoul(table + word.len, &next, 10);
+		long weight = strtol(table + word.len, &next, 10);
 		uint32_t at = find_word(w, &word);
 
 		table = next + (*next == ' ');
 		if (at == MAP_NONE)
 			continue;
 		sum += w->failing[at] ? FAILING * weight : weight;
-		if (*n_shown < WORDS_SHOWN)
+		if (weight > 0 && *n_shown < WORDS_SHOWN)
 			shown[(*n_shown)++] = word;
 	}
 	return sum;
 }
 
+/* A text as long as another is worth as much: the length of its words, each as rare as it is. */
+static double length_of(const struct text_words *w, const char *rare)
+{
+	double sum = 0;
+
+	while (*rare) {
+		struct word word = {rare, strcspn(rare, " ")};
+		char *next;
+		double part = strtod(rare + word.len, &next);
+		uint32_t at = find_word(w, &word);
+
+		rare = next + (*next == ' ');
+		if (at != MAP_NONE)
+			sum += part * part * (w->failing[at] ? FAILING * FAILING : 1);
+	}
+	return sqrt(sum);
+}
+
+/* "illegal access, kernel": neighbors as people write them. */
 static const char *join_words(const struct word *word, size_t n, struct pool *pool)
 {
-	const char *all = "";
+	char *all = pool_strdup(pool, "");
 
 	for (size_t i = 0; i < n; i++)
 		all = pool_printf(pool, "%s%s%.*s", all, i ? ", " : "", (int)word[i].len, word[i].s);
+	for (char *at = all; (at = strchr(at, '+')) != NULL;)
+		*at = ' ';
 	return all;
 }
 
 size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t max, struct pool *pool)
 {
+	double length = length_of(w, known[0].words);
 	size_t n = 0;
 
-	for (size_t i = 0; i < COUNT(known); i++) {
+	for (size_t i = 1; length > 0 && i < n_known; i++) {
 		struct word shown[WORDS_SHOWN];
 		size_t n_shown, at = n;
-		unsigned long sum = compare(w, known[i].words, shown, &n_shown);
+		double weight = (double)compare(w, known[i].words, shown, &n_shown) / length;
 
-		while (at > 0 && list[at - 1].weight < sum)
+		while (at > 0 && list[at - 1].weight < weight)
 			at--;
 		if (n_shown < WORDS_ALIKE || at == max)
 			continue;
 		n += n < max;
 		memmove(list + at + 1, list + at, (n - at - 1) * sizeof(*list));
-		list[at] = (struct likeness){known[i].cause, join_words(shown, n_shown, pool), sum};
+		list[at] = (struct likeness){known[i].cause, join_words(shown, n_shown, pool), weight};
 	}
-	while (n && list[n - 1].weight * 3 < list[0].weight)
-		n--;
 	return n;
 }

@@ -58,7 +58,36 @@ static uint32_t code_by_words(const char *s)
 	return best;
 }
 
-/* Before CUDA 10.1 the runtime had other numbers, with the same descriptions. */
+/* "Check failed: e == cudaSuccess (77 vs. 0)": glog's and dmlc's checks print what they compared. 0: it is none. */
+static uint32_t code_by_check(const char *s)
+{
+	const char *at = strstr(s, "cudaSuccess (");
+	unsigned long n;
+	char *end;
+
+	if (!at)
+		return 0;
+	n = strtoul(at + strlen("cudaSuccess ("), &end, 10);
+	return n < 1000 && !strncmp(end, " vs. 0)", strlen(" vs. 0)")) ? (uint32_t)n : 0;
+}
+
+/* Before CUDA 10.1 the runtime had other numbers. Those of the profiler that took the place of some are no longer returned. */
+static uint32_t number_today(uint32_t number)
+{
+	static const struct { uint32_t before, today; } changed[] = {
+		{6, CODE_LAUNCH_TIMEOUT},	  {7, CODE_LAUNCH_OUT_OF_RESOURCES}, {8, CODE_INVALID_DEVICE_FUNCTION},
+		{10, CODE_INVALID_DEVICE},	  {11, CODE_INVALID_VALUE},	     {30, CODE_UNKNOWN},
+		{38, CODE_NO_DEVICE},		  {39, CODE_ECC_UNCORRECTABLE},	     {48, CODE_NO_BINARY_FOR_GPU},
+		{59, CODE_ASSERT},		  {73, CODE_ILLEGAL_INSTRUCTION},    {74, CODE_MISALIGNED_ADDRESS},
+		{77, CODE_ILLEGAL_ADDRESS},
+	};
+
+	for (size_t i = 0; i < COUNT(changed); i++)
+		if (changed[i].before == number)
+			return changed[i].today;
+	return number;
+}
+
 uint32_t text_code(const char *message)
 {
 	uint32_t code = message_code(message), number;
@@ -72,6 +101,8 @@ uint32_t text_code(const char *message)
 	if (strcasestr(message, "cuda") && strstr(message, "unknown error"))
 		return CODE_UNKNOWN;
 	number = code_by_words(message);
+	if (!number)
+		number = number_today(code_by_check(message));
 	if (!number)
 		number = strcasestr(message, "cuda") || strstr(message, "cuInit") ? code_by_number(message) : 0;
 	return number && cuda_error_text(number)[0] ? number : 0;
