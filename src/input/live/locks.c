@@ -5,6 +5,9 @@
  * the stack of the frame that wants it. An RLock says whose it is. A plain Lock does not: CPython does not record it. But `with lock:`
  * keeps the lock's __exit__ on the stack of its frame until the block ends, so another thread with that on its stack most likely is
  * inside such a block.
+ *
+ * In later Pythons (3.13.5, not 3.13.0) a plain Lock is one byte, and who waits for it sleeps at an address on its own stack. Then it is
+ * the lock that others hold and somebody waits for, if there is only one such on the stack of the frame.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -17,6 +20,8 @@
 #define METHOD_DEF	16	/* PyCFunctionObject: its definition, its object */
 #define METHOD_SELF	24
 #define FRAMES_LOOKED_AT 6
+#define LOCK_WAITED_FOR	3	/* the byte: it is held, and somebody waits */
+#define STACK_NEAR	65536u	/* from where the system call was made to the function that waits */
 
 enum lock_kind { LOCK_NONE, LOCK_PLAIN, LOCK_RECURSIVE };
 
@@ -46,29 +51,19 @@ static uint64_t owner_of_method(struct pyproc *p, uint64_t object, bool *exits)
 	return self;
 }
 
-/* The lock object that the thread waits for; 0 = it is not on its stack. */
-static uint64_t find_lock(struct process_look *l, const struct seen *s, uint64_t semaphore, enum lock_kind *kind)
+/* It sleeps at an address on its own stack. */
+static bool is_parked(const struct seen *s)
 {
-	uint64_t list[PY_WORDS_MAX];
-	bool exits;
-
-	for (size_t i = 0; i < s->n_last && i < FRAMES_LOOKED_AT; i++) {
-		size_t n = pyproc_objects(&l->py, &s->last[i].raw, list, PY_WORDS_MAX);
-
-		for (size_t k = 0; k < n; k++) {
-			uint64_t object = owner_of_method(&l->py, list[k], &exits);
-
-			*kind = lock_at(&l->py, object, semaphore);
-			if (*kind != LOCK_NONE)
-				return object;
-		}
-	}
-	return 0;
+	return s->task.sp && s->task.arg[0] - s->task.sp < STACK_NEAR;
 }
 
-static bool waits_at(const struct seen *s, uint64_t semaphore)
+static bool is_waited_for(struct pyproc *p, uint64_t object)
 {
-	return s->task.in_call && s->task.call == SYS_futex && s->task.arg[0] == semaphore;
+	uint64_t state = 0;
+	char type[32];
+
+	return pyproc_type(p, object, type, sizeof(type)) && !strcmp(type, "_thread.lock") &&
+	       remote_word(p->r, object + LOCK_SEMAPHORE, &state) && state == LOCK_WAITED_FOR;
 }
 
 static bool is_inside_with(struct process_look *l, const struct seen *s, uint64_t lock)
@@ -84,6 +79,54 @@ static bool is_inside_with(struct process_look *l, const struct seen *s, uint64_
 				return true;
 	}
 	return false;
+}
+
+/* The only lock in this frame that is waited for, and that the thread does not hold itself; 0 = none, or several. */
+static uint64_t only_waited_for(struct process_look *l, const struct seen *s, const uint64_t *list, size_t n)
+{
+	uint64_t found = 0;
+	bool exits;
+
+	for (size_t k = 0; k < n; k++) {
+		uint64_t object = owner_of_method(&l->py, list[k], &exits);
+
+		if (object == found || !is_waited_for(&l->py, object) || is_inside_with(l, s, object))
+			continue;
+		if (found)
+			return 0;
+		found = object;
+	}
+	return found;
+}
+
+/* The lock object that the thread waits for; 0 = it is not on its stack. */
+static uint64_t find_lock(struct process_look *l, const struct seen *s, uint64_t semaphore, enum lock_kind *kind)
+{
+	uint64_t list[PY_WORDS_MAX];
+	bool exits;
+
+	for (size_t i = 0; i < s->n_last && i < FRAMES_LOOKED_AT; i++) {
+		size_t n = pyproc_objects(&l->py, &s->last[i].raw, list, PY_WORDS_MAX);
+		uint64_t parked = is_parked(s) ? only_waited_for(l, s, list, n) : 0;
+
+		if (parked) {
+			*kind = LOCK_PLAIN;
+			return parked;
+		}
+		for (size_t k = 0; k < n; k++) {
+			uint64_t object = owner_of_method(&l->py, list[k], &exits);
+
+			*kind = lock_at(&l->py, object, semaphore);
+			if (*kind != LOCK_NONE)
+				return object;
+		}
+	}
+	return 0;
+}
+
+static bool waits_at(const struct seen *s, uint64_t semaphore)
+{
+	return s->task.in_call && s->task.call == SYS_futex && s->task.arg[0] == semaphore;
 }
 
 static void holder_of_plain(struct live_thread *t, struct process_look *l, const struct seen *s, uint64_t lock,
