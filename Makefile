@@ -56,8 +56,9 @@ LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -llzma -lzstd -Wl,-Bdynamic -ldl 
 ifeq ($(SAN),)
 OLD_DL      := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -Wl,--pop-state
 OLD_PTHREAD := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -Wl,--pop-state
-OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat)
-OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads)
+OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat numbers)
+OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads numbers)
+OLD_NUMBERS := $(B)/obj/src/portable/numbers.o
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-spelling check-packages check-aarch64 check-browser check-gpu check-all \
@@ -163,10 +164,10 @@ $(B)/obj/src/recorder/%.o: src/recorder/%.S
 	$(call say,AS,$<)
 	$(Q)mkdir -p $(@D) && $(CC) -c $< -o $@
 REC_MAP := src/recorder/arch_$(MACHINE).map
-$(B)/libcuwhy-rec.so: $(REC_OBJ) $(REC_MAP)
+$(B)/libcuwhy-rec.so: $(REC_OBJ) $(OLD_NUMBERS) $(REC_MAP)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,now,-z,relro,-z,defs \
-		-Wl,--version-script=$(REC_MAP) -o $@ $(REC_OBJ) -ldl
+		-Wl,--version-script=$(REC_MAP) -o $@ $(REC_OBJ) $(OLD_NUMBERS) -ldl
 
 # A 32-bit library that does nothing, so that the loader does not complain when 32-bit children start: neither as one to preload, nor as
 # one that audits (version 0: it does not want to).

@@ -85,9 +85,9 @@ class Tree:
             f.write(LOG)
 
     def inside(self, command):
-        script = "mount -t proc proc '%s/proc' && mount --rbind /dev '%s/dev' && exec chroot '%s' env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 " \
+        script = "mount -t proc proc '%s/proc' && mount --rbind /dev '%s/dev' && mount --rbind /sys '%s/sys' && exec chroot '%s' env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 " \
                  "DEBIAN_FRONTEND=noninteractive PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin bash -c 'cd /%s && eval \"$0\"' \"$0\"" % (
-                     self.root, self.root, self.root, PLACE)
+                     self.root, self.root, self.root, self.root, PLACE)
         return sh("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, command, timeout=SECONDS)
 
     def packages(self):
