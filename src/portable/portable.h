@@ -2,11 +2,12 @@
  * Makes programs that are built with a new glibc start with an old one (2.28).
  *
  * glibc gives a function a new version when it changes or moves to another library: 2.33 did that with stat, 2.34 with
- * all of libdl and libpthread and with program startup, 2.38 with what reads numbers, both with some of libm. The linker always picks the newest version, and a program that
- * needs it does not start where it is missing, although old and new systems alike still have the old one. The files
- * here define those functions again, hidden inside the program, and request the old version by name. They are linked
- * only into what we distribute; libraries that are linked in statically use them, too. To port this to another
- * processor, add a branch here, with the versions in `objdump -T` of its libc.so.6.
+ * all of libdl and libpthread and with program startup, 2.38 with what reads numbers, 2.29 and 2.38 with some of libm.
+ * The linker always picks the newest version, and a program that needs it does not start where it is missing, although
+ * old and new systems alike still have the old one. The files here define those functions again, hidden inside the
+ * program, and request the old version by name. They are linked only into what we distribute; libraries that are linked
+ * in statically use them, too. To port this to another processor, add a branch here, with the versions in `objdump -T`
+ * of its libc.so.6.
  */
 #ifndef CUWHY_PORTABLE_H
 #define CUWHY_PORTABLE_H
