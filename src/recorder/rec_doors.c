@@ -110,12 +110,12 @@ static dlsym_fn *next_dlsym(void)
 }
 
 /* dlopen is in libc since glibc 2.34, before that in libdl, which not every program loads. So we look it up when
- * it is needed, like dlsym, and the recorder loads everywhere. */
-static void *stay_loaded(const char *name)
+ * it is needed, like dlsym, and the recorder loads everywhere. Where there is none, nothing can be closed, either. */
+static bool stay_loaded(const char *name)
 {
 	void *(*open_it)(const char *, int) = (void *(*)(const char *, int))elf_symbol_after_us("dlopen");
 
-	return open_it ? open_it(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	return !open_it || open_it(name, RTLD_LAZY | RTLD_NOLOAD);
 }
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
