@@ -92,7 +92,7 @@ def rule__the_torch_of_an_environment_is_judged(box):
     folder = environment(box, "2.11.0+cu130", "13.0")
     answer = doctor(box, "--python", folder, sim="a100,driver=12020", nvml="gpu,driver=535.54.03,cuda=12020", exit=1)
     same([c["cause"] for c in answer["checks"] if c["id"] == "runtime"], ["driver-too-old"], "driver")
-    same("whl/cu12" in json.dumps(answer["fix"]), True, "a wheel that this driver runs")
+    same("cu12" in json.dumps(answer["fix"]), True, "a wheel that this driver runs")
 
 
 def rule__a_bundle_is_private_and_says_the_same(box):

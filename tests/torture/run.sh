@@ -12,7 +12,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 mkdir -p "$build/tests"
 ${CC:-cc} -O2 -D_GNU_SOURCE -Wall -Wextra -o "$build/tests/victim" tests/torture/victim.c \
-	-ldl -lpthread || exit 2
+	-ldl -lpthread -lrt || exit 2
 PATH=$build:$PATH
 export XDG_RUNTIME_DIR="$tmp" CUWHY_DIR="$tmp/state" XDG_STATE_HOME="$tmp/home"
 

@@ -8,7 +8,7 @@ import subprocess
 
 ASK = ("import importlib.util as u, importlib.metadata as m, json, sys\n"
        "there = [n for n in sys.argv[1:] if u.find_spec(n)]\n"
-       "names = m.packages_distributions()\n"
+       "names = m.packages_distributions() if hasattr(m, 'packages_distributions') else {d.metadata['Name']: [d.metadata['Name']] for d in m.distributions()}\n"
        "print(json.dumps({n: m.version(names[n][0]) if n in names else '' for n in there}))")
 
 
