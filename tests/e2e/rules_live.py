@@ -968,7 +968,7 @@ def rule__what_yama_forbids_is_told_with_what_to_run(box):
                 assert len(lines) == 2 and lines[1].startswith("hint: " + (hint % process.pid if "%d" in hint else hint)), lines
         run = subprocess.run([box.cuwhy, "explain", "--pid", str(process.pid)], capture_output=True, text=True, env=box.env(LD_PRELOAD=library))
     same((run.returncode, len(run.stderr.splitlines())), (2, 2), "root (%s)" % run.stderr)
-    assert "not even by root" in run.stderr or "--cap-add SYS_PTRACE" in run.stderr, run.stderr    # a container
+    assert "not even as root" in run.stderr or "--cap-add SYS_PTRACE" in run.stderr, run.stderr    # a container
 
 
 def rule__an_own_process_that_hides_itself_is_not_called_another_users(box):
