@@ -522,6 +522,8 @@ out = os.open("/dev/null", os.O_WRONLY)
 def copy():
     while True:
         os.write(out, b"a line")
+        abs(out), abs(out), abs(out), abs(out), abs(out), abs(out), abs(out), abs(out)      # so that it is elsewhere most of the time
+        abs(out), abs(out), abs(out), abs(out), abs(out), abs(out), abs(out), abs(out)
 copy()
 """, "hang-loop", "loop"),
     "a_function_of_the_library_gets_on": (READY + """
