@@ -119,7 +119,7 @@ def put_on(dress, text, failed):
 MOST = 0.97
 KINDS = {
     "ranks": (each_line(lambda i: "[rank0]: "), 0.99),
-    "times": (each_line(lambda i: "2025-03-04 11:12:13,%03d " % (i % 1000)), 1),
+    "times": (each_line(lambda i: "2025-03-04 11:12:13,%03d " % (i % 1000)), 0.99),     # a sentence over two lines, or a debugger's, may be lost
     "windows": (windows, 1),
     "long": (long, 0.99),   # a sentence without an exception's name or a frame is looked for near both ends only
     "logging": (each_line(lambda i: "2025-03-04 11:12:13,%03d - train.main - ERROR - " % (i % 1000)), MOST),
