@@ -205,7 +205,7 @@ class History(unittest.TestCase):
         v = w.verdict
         print(v.cause, v.certainty, v.error.code, v.where and v.where.line)
         print(v.collected["history"], v.collected["oom"], [(h["line"], h["blocks"]) for h in v.collected["lines"]])
-        print(v.memory and v.memory["total"], [c.cause for c in v.candidates])"""
+        print(v.memory and v.memory["total"], [c.cause for c in v.candidates][:2])"""
 
     def run_story(self, story, history=True, **more):
         return python(self.CODE.replace("HISTORY", str(history)), FAKE_STORY=story, **more)
