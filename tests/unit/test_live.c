@@ -169,6 +169,7 @@ static void python__contents_change_with_a_variable(void **state)
 		code = image_code(image, &p.l, "a.py", "f", 1);
 		raw = (struct py_raw){image_frame(image, &p.l, code, 1, 0), code, 0};
 		object = image_room(image, 64);
+		image_put(image, IMAGE_CODE_TYPE + 32, 32, 8);	/* how large such an object is */
 		image_put(image, code + p.n_locals, 1, 4);
 		image_put(image, code + p.stack_size, 2, 4);
 		if (p.stack)
@@ -180,6 +181,9 @@ static void python__contents_change_with_a_variable(void **state)
 		remote_forget(&r);
 		assert_true(pyproc_contents(&p, &raw) == before);
 		image_put(image, object, 99, 8);	/* its reference count */
+		remote_forget(&r);
+		assert_true(pyproc_contents(&p, &raw) == before);
+		image_put(image, object + 32, 99, 8);	/* what lies behind it, another one's */
 		remote_forget(&r);
 		assert_true(pyproc_contents(&p, &raw) == before);
 		image_put(image, object + 24, 4711, 8);

@@ -16,11 +16,19 @@
 #include "cuwhy/utf8.h"
 #include "input/live/target.h"
 
-#define TYPE_NAME	24	/* PyTypeObject: tp_name, tp_flags */
+#define TYPE_NAME	24	/* PyTypeObject: tp_name, tp_basicsize, tp_itemsize, tp_flags */
+#define TYPE_BASIC	32
+#define TYPE_ITEM	40
 #define TYPE_FLAGS	168
+#define TYPE_DICT	264	/* its attributes */
 #define TYPE_BUFFER	160	/* what it takes to hand out a buffer; 0 = it does not */
+#define INLINE_VALUES	(1u << 2)
 #define MANAGED_DICT	(1u << 4)
+#define HEAP_TYPE	(1u << 9)
+#define INTEGER		(1u << 24)
 #define LIST		(1u << 25)
+#define DICTIONARY	(1u << 29)
+#define CLASS		(1u << 31)
 #define INTERPRETERS_MAX 64
 #define STRING_MAX	4096
 #define PTHREAD_TID	720	/* glibc's struct pthread on x86-64; checked against the list of tasks */
@@ -354,19 +362,25 @@ bool pyproc_type(struct pyproc *p, uint64_t object, char *name, size_t size)
 	       remote_word(p->r, type + TYPE_NAME, &text) && text && remote_string(p->r, text, name, size);
 }
 
-/* How many words a frame has: variables, then its stack. */
-static size_t frame_words(struct pyproc *p, uint64_t code, size_t *variables)
+/* How many words a frame has: variables, then its stack. 3.9 and 3.10: the stack begins after cells, whose number is not in the code; the
+ * frame says where. What inner functions use, too, is in these cells. */
+static size_t frame_words(struct pyproc *p, const struct py_raw *raw, size_t *variables)
 {
+	uint64_t at = 0, begin = raw->frame + p->locals;
 	int32_t n = 0, stack = 0;
 
-	if (!remote_read(p->r, code + p->n_locals, &n, sizeof(n)) ||
-	    !remote_read(p->r, code + p->stack_size, &stack, sizeof(stack)) || n < 0 || stack < 0)
+	if (!remote_read(p->r, raw->code + p->n_locals, &n, sizeof(n)) ||
+	    !remote_read(p->r, raw->code + p->stack_size, &stack, sizeof(stack)) || n < 0 || stack < 0)
 		return *variables = 0;
-	*variables = (size_t)n < PY_WORDS_MAX ? (size_t)n : PY_WORDS_MAX;
+	*variables = (size_t)n;
+	if (p->stack && remote_word(p->r, raw->frame + p->stack, &at) && at >= begin &&
+	    (at - begin) / 8 < PY_WORDS_MAX && (at - begin) / 8 >= *variables)
+		*variables = (at - begin) / 8;
+	if (*variables > PY_WORDS_MAX)
+		*variables = PY_WORDS_MAX;
 	return *variables + (size_t)stack < PY_WORDS_MAX ? *variables + (size_t)stack : PY_WORDS_MAX;
 }
 
-/* 3.9 and 3.10: the stack begins after cells, whose number is not in the code; the frame says where. */
 static bool read_words(struct pyproc *p, const struct py_raw *raw, uint64_t *words, size_t variables, size_t n)
 {
 	uint64_t stack = 0;
@@ -381,7 +395,7 @@ static bool read_words(struct pyproc *p, const struct py_raw *raw, uint64_t *wor
 size_t pyproc_objects(struct pyproc *p, const struct py_raw *raw, uint64_t *list, size_t max)
 {
 	uint64_t words[PY_WORDS_MAX];
-	size_t variables, n = frame_words(p, raw->code, &variables), kept = 0;
+	size_t variables, n = frame_words(p, raw, &variables), kept = 0;
 
 	if (!n || !read_words(p, raw, words, variables, n))
 		return 0;
@@ -412,10 +426,36 @@ static uint64_t mix_pointee(struct pyproc *p, uint64_t h, uint64_t at, size_t fr
 	return h;
 }
 
-#define ITEMS 8	/* of a list: so many from either end */
+#define OWN_WORDS 6	/* of an object, that are looked at */
 
-/* The first and the last items of a list and what they hold: where items come and go, their places are taken again and again. */
-static uint64_t mix_list(struct pyproc *p, uint64_t h, uint64_t items, uint64_t n)
+/* The words of an object that are its own, without its reference count; what lies behind it is somebody else's. Returns how many there are
+ * with that one; 0 = it cannot be read. */
+static size_t own_words(struct pyproc *p, uint64_t object, uint64_t w[OWN_WORDS])
+{
+	uint64_t basic = 0, item = 0, flags = 0, n;
+
+	if (object < REMOTE_PAGE || object % 8 || !remote_read(p->r, object, w, 16) ||
+	    !remote_word(p->r, w[1] + TYPE_BASIC, &basic) || !remote_word(p->r, w[1] + TYPE_ITEM, &item) ||
+	    !remote_word(p->r, w[1] + TYPE_FLAGS, &flags))
+		return 0;
+	if (item && remote_word(p->r, object + 16, &n)) {
+		n = flags & INTEGER && p->l.minor >= 12 ? n >> 3 : (int64_t)n < 0 ? -n : n;
+		basic += (n < OWN_WORDS ? n : OWN_WORDS) * (item < 8 ? item : 8);
+	}
+	n = basic < 16 ? 2 : (basic + 7) / 8;
+	n = n < OWN_WORDS ? n : OWN_WORDS;
+	return remote_read(p->r, object, w, n * 8) ? n : 0;
+}
+
+#define ITEMS		8	/* of a list: so many from either end */
+#define ENTRIES		1024	/* of a dictionary of variables; of any other, as many as of a list */
+#define DEEP		3	/* "trainer.state.global_step", "self.config['train']['step']" */
+#define OBJECTS		4096	/* of a frame: then it is enough */
+
+static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object, unsigned depth);
+
+/* The first and the last of these objects and what they hold: where items come and go, their places are taken again and again. */
+static uint64_t mix_items(struct pyproc *p, uint64_t h, uint64_t items, uint64_t n, unsigned depth)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t item = 0;
@@ -424,48 +464,19 @@ static uint64_t mix_list(struct pyproc *p, uint64_t h, uint64_t items, uint64_t 
 			i = n - ITEMS;
 		if (!remote_word(p->r, items + i * 8, &item))
 			break;
-		h = mix_pointee(p, mix(h, item), item, 1, 4);
+		h = mix_object(p, h, item, depth);
 	}
 	return h;
 }
 
-/* An object and what it points to: numbers, sizes of containers, positions of iterators, attributes. */
-static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object)
-{
-	uint64_t w[6], flags = 0, buffer = 0, type;
-
-	h = mix(h, object);
-	if (object < REMOTE_PAGE || object % 8 || !remote_read(p->r, object, w, sizeof(w)))
-		return h;
-	type = w[1];
-	for (size_t i = 1; i < 6; i++)
-		h = mix(h, w[i]);
-	if (!remote_word(p->r, type + TYPE_FLAGS, &flags) || !remote_word(p->r, type + TYPE_BUFFER, &buffer))
-		return h;
-	for (size_t i = 2; buffer && i < 6; i++)	/* an array: one of these points to its numbers */
-		h = mix_pointee(p, h, w[i], 0, 16);
-	if (flags & LIST)
-		h = mix_list(p, h, w[3], w[2]);
-	if (flags & MANAGED_DICT) {
-		uint64_t before[2];
-
-		if (p->l.minor <= 12 && remote_read(p->r, object - 32, before, sizeof(before)))
-			h = mix_pointee(p, mix_pointee(p, h, before[0], 0, 12), before[1], 1, 12);	/* 3.11: values; dictionary, or both */
-		return p->l.minor >= 13 ? mix_pointee(p, h, object, 1, 12) : h;
-	}
-	return mix_pointee(p, h, w[2], 1, 6);
-}
-
-#define ENTRIES_MAX 1024
-
 /* The values of a dictionary: those of a module's code are its variables. */
-static uint64_t mix_dictionary(struct pyproc *p, uint64_t h, uint64_t dict)
+static uint64_t mix_dictionary(struct pyproc *p, uint64_t h, uint64_t dict, uint64_t most, unsigned depth)
 {
 	bool old = p->l.minor < 11;
-	uint64_t w[5], n = 0, entries;
+	uint64_t w[6], n = 0, entries;
 	uint8_t log2[3];
 
-	/* ma_used, ma_version_tag, ma_keys; of the keys: sizes, then indices, then entries */
+	/* ma_used, ma_version_tag, ma_keys, ma_values; of the keys: sizes, then indices, then entries */
 	if (!remote_read(p->r, dict, w, sizeof(w)) || !remote_read(p->r, w[4] + 8, log2, sizeof(log2)))
 		return h;
 	h = mix(mix(h, w[2]), w[4]);
@@ -473,6 +484,8 @@ static uint64_t mix_dictionary(struct pyproc *p, uint64_t h, uint64_t dict)
 		h = mix(h, w[3]);
 	if (!remote_word(p->r, w[4] + (old ? 32 : 24), &n))
 		return h;
+	if (w[5])	/* it shares its keys with others, and has the values by itself */
+		return mix_items(p, h, w[5] + (p->l.minor >= 13 ? 8 : 0), n < 2 * ITEMS ? n : 2 * ITEMS, depth);
 	if (old) {
 		uint64_t size = 0;
 
@@ -481,33 +494,84 @@ static uint64_t mix_dictionary(struct pyproc *p, uint64_t h, uint64_t dict)
 	} else {
 		entries = w[4] + 32 + (log2[1] < 32 ? 1ull << log2[1] : 0);
 	}
-	for (uint64_t i = 0; i < n && i < ENTRIES_MAX; i++) {
+	for (uint64_t i = 0; i < n && i < most; i++) {
 		bool with_hash = old || !log2[2];	/* keys that are not all texts */
 		uint64_t value = 0;
 
 		if (!remote_word(p->r, entries + i * (with_hash ? 24 : 16) + (with_hash ? 16 : 8), &value))
 			break;
-		h = mix_object(p, h, value);
+		h = mix_object(p, h, value, depth);
 	}
 	return h;
+}
+
+/* Attributes: an array of values, whose number is in the second byte before it, or a dictionary. 3.11 has a place for each, 3.12 one for
+ * either (an odd number leads to values), 3.13 has the values behind the object. */
+static uint64_t mix_attributes(struct pyproc *p, uint64_t h, uint64_t object, uint64_t flags, uint64_t type,
+			       unsigned depth)
+{
+	uint64_t values = 0, dict = 0, basic = 0;
+	uint8_t n = 0;
+
+	if (!remote_word(p->r, object - 24, &dict))
+		return h;
+	if (p->l.minor <= 11) {
+		remote_word(p->r, object - 32, &values);
+	} else if (p->l.minor == 12 && dict & 1) {
+		values = dict + 1;
+		dict = 0;
+	} else if (flags & INLINE_VALUES && remote_word(p->r, type + TYPE_BASIC, &basic)) {
+		values = object + basic + 8;	/* after how many there may be, how many there are, two more bytes, and four of nothing */
+	}
+	if (values && remote_read(p->r, values - (p->l.minor >= 13 ? 7 : 2), &n, 1))
+		h = mix_items(p, h, values, n, depth);
+	return dict ? mix_object(p, h, dict, depth) : h;
+}
+
+/* An object and what it points to: numbers, sizes of containers, positions of iterators, attributes, and of these the same, `depth` times. */
+static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object, unsigned depth)
+{
+	uint64_t w[OWN_WORDS] = {0}, flags = 0, buffer = 0, dict = 0;
+	size_t n = own_words(p, object, w);
+
+	h = mix(h, object);
+	for (size_t i = 1; i < n; i++)
+		h = mix(h, w[i]);
+	if (!n || !depth || ++p->mixed > OBJECTS || !remote_word(p->r, w[1] + TYPE_FLAGS, &flags) ||
+	    !remote_word(p->r, w[1] + TYPE_BUFFER, &buffer))
+		return h;
+	depth--;
+	for (size_t i = 2; buffer && i < n; i++)	/* an array: one of these points to its numbers */
+		h = mix_pointee(p, h, w[i], 0, 16);
+	if (flags & LIST)
+		h = mix_items(p, h, w[3], w[2], depth);
+	if (flags & CLASS && remote_word(p->r, object + TYPE_DICT, &dict))
+		return mix_object(p, h, dict, depth);
+	if (flags & DICTIONARY)
+		return mix_dictionary(p, h, object, 2 * ITEMS, depth);
+	if (flags & MANAGED_DICT && p->l.minor >= 11)
+		return mix_attributes(p, h, object, flags, w[1], depth);
+	/* before 3.11, an instance's dictionary; a module's is not its program's */
+	return n > 2 ? mix_object(p, h, w[2], flags & HEAP_TYPE ? depth : 0) : h;
 }
 
 uint64_t pyproc_contents(struct pyproc *p, const struct py_raw *raw)
 {
 	uint64_t words[PY_WORDS_MAX], h = 1, globals = 0;
-	size_t variables, n = frame_words(p, raw->code, &variables);
+	size_t variables, n = frame_words(p, raw, &variables);
 
 	if (!n || !read_words(p, raw, words, variables, n))
 		return 0;
+	p->mixed = 0;
 	for (size_t i = 0; i < variables; i++)
-		h = mix_object(p, h, words[i] & ~(uint64_t)3);
+		h = mix_object(p, h, words[i] & ~(uint64_t)3, DEEP);
 	for (size_t i = variables; i < n; i++) {	/* of the stack only iterators: what was popped is still there, and may be anything */
 		char name[32];
 
 		if (pyproc_type(p, words[i] & ~(uint64_t)3, name, sizeof(name)) && strstr(name, "iterator"))
-			h = mix_object(p, h, words[i] & ~(uint64_t)3);
+			h = mix_object(p, h, words[i] & ~(uint64_t)3, DEEP);
 	}
 	if (!variables && remote_word(p->r, raw->frame + p->globals, &globals))
-		h = mix_dictionary(p, h, globals);
+		h = mix_dictionary(p, h, globals, ENTRIES, DEEP);
 	return h;
 }

@@ -34,6 +34,7 @@ struct pyproc {
 	uint16_t locals, n_locals, stack, stack_size, globals;
 	uint64_t runtime, code_type;	/* code_type 0: not known */
 	uint32_t version;	/* 0x030b07f0 */
+	unsigned mixed;		/* objects in the number of pyproc_contents so far */
 };
 
 struct py_thread {
