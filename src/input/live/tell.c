@@ -161,6 +161,12 @@ static bool waits_for_process(const struct live_thread *t)
 	       t->waits == LIVE_SOCKET || t->waits == LIVE_EVENT || t->shared;
 }
 
+/* A loop may wait for a file or for memory that a child changes; the other ranks may be children. */
+static bool may_wait_for_kin(const struct live_thread *t)
+{
+	return t->waits == LIVE_LOOP || t->waits == LIVE_COLLECTIVE || t->waits == LIVE_STORE;
+}
+
 /* Only somebody outside the process can end the wait: a peer, the GPU, the kernel. */
 static bool waits_outside(const struct live_thread *t)
 {
@@ -273,7 +279,7 @@ static void judge(struct live *out, struct process_look *l, struct pool *pool)
 			return;
 		}
 	}
-	if ((end->peer && end->waits != LIVE_STOPPED) || waits_for_process(end) ||
+	if ((end->peer && end->waits != LIVE_STOPPED) || waits_for_process(end) || may_wait_for_kin(end) ||
 	    (out->outside && waits_for_process(out->outside)))
 		out->peer_works = (uint32_t)kin_works((pid_t)out->pid, (pid_t)end->peer);
 	if (out->peer_works)

@@ -78,7 +78,8 @@ static const char *at_line(const struct live_thread *t, struct pool *pool)
 static const char *what_it_does(const struct live_thread *t, struct pool *pool)
 {
 	if (t->waits == LIVE_SLEEP)
-		return pool_printf(pool, "sleeps%s, and goes on by itself", at_line(t, pool));
+		return pool_printf(pool, t->timed ? "sleeps%s, and goes on by itself" : "waits for a signal%s",
+				   at_line(t, pool));
 	if (t->timed)
 		return pool_printf(pool, "waits for %s%s with a time limit, and goes on by itself",
 				   live_waits_text(t->waits), at_line(t, pool));
@@ -97,12 +98,53 @@ static const char *of_threads(const struct live *of, const struct live_thread *b
 	return NULL;
 }
 
+/* --- signals ----------------------------------------------------------------------------------------------- */
+
+/* Those that a program handles in order to be told something. Not: what crashes it, SIGINT, which Python always handles, SIGCHLD, which
+ * PyTorch's DataLoader does. */
+static const struct { int number; const char *name; } signals[] = {
+	{SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"},   {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"},
+	{SIGALRM, "SIGALRM"}, {SIGQUIT, "SIGQUIT"}, {SIGIO, "SIGIO"},
+};
+
+/* Waits that a handler of a signal may end: it runs in the main thread, and sets an event or a variable. */
+static bool ends_by_signal(const struct live_thread *t)
+{
+	return t->waits == LIVE_CONDITION || t->waits == LIVE_TASKS || t->waits == LIVE_LOOP;
+}
+
+/* `who`: "the program", "process 12 (...)". */
+static const char *of_signals(pid_t pid, const char *who, struct pool *pool)
+{
+	unsigned long long caught = 0;
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+			break;
+	if (f)
+		fclose(f);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (caught >> (signals[i].number - 1) & 1)
+			return pool_printf(pool, "%s handles %s, and its handler may end the wait", who, signals[i].name);
+	return NULL;
+}
+
 /* --- processes -------------------------------------------------------------------------------------------- */
+
+static bool waits_for_signal(const struct live_thread *t)
+{
+	return t->waits == LIVE_SLEEP && !t->timed;
+}
 
 /* Only somebody outside wakes it; but the pipe or the local socket to its parent is not outside. */
 static bool waits_outside(const struct live_thread *t)
 {
 	return t->waits == LIVE_ACCEPT || t->waits == LIVE_TERMINAL || t->waits == LIVE_EVENT ||
+	       t->waits == LIVE_UNKNOWN || waits_for_signal(t) ||
 	       (t->waits == LIVE_SOCKET && t->what && !str_ends(t->what, "a local socket"));
 }
 
@@ -133,6 +175,9 @@ static const char *of_process(pid_t pid, struct pool *pool)
 			if ((has_own_limit(t, l.torch_path) || waits_outside(t)) && may_act(&told, t, l.torch_path))
 				text = pool_printf(pool, "%s %s", process_text(pid, pool), what_it_does(t, pool));
 		}
+		for (size_t i = 0; i < told.n && !text; i++)
+			if (told.thread[i].main && ends_by_signal(&told.thread[i]))
+				text = of_signals(pid, process_text(pid, pool), pool);
 	}
 	look_close(&l);
 	return text;
@@ -149,41 +194,13 @@ static const char *of_processes(const struct live *of, const struct live_thread 
 	return text;
 }
 
-/* --- signals ----------------------------------------------------------------------------------------------- */
-
-/* Those that a program handles in order to be told something. Not: what crashes it, SIGINT, which Python always handles, SIGCHLD, which
- * PyTorch's DataLoader does. */
-static const struct { int number; const char *name; } signals[] = {
-	{SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"},   {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"},
-	{SIGALRM, "SIGALRM"}, {SIGQUIT, "SIGQUIT"}, {SIGIO, "SIGIO"},
-};
-
-static const char *of_signals(pid_t pid, struct pool *pool)
-{
-	unsigned long long caught = 0;
-	char path[64], line[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "SigCgt: %llx", &caught) == 1)
-			break;
-	if (f)
-		fclose(f);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (caught >> (signals[i].number - 1) & 1)
-			return pool_printf(pool, "the program handles %s, and its handler may end the wait",
-					   signals[i].name);
-	return NULL;
-}
-
 /* --- all of it ----------------------------------------------------------------------------------------------- */
 
 static bool of_other_process(const struct live_thread *t)
 {
 	return !t->alone && (t->waits == LIVE_PROCESS || t->waits == LIVE_WORKER || t->waits == LIVE_PIPE ||
-			     t->waits == LIVE_FILE_LOCK || t->shared);
+			     t->waits == LIVE_FILE_LOCK || t->waits == LIVE_LOOP || t->waits == LIVE_COLLECTIVE ||
+			     t->waits == LIVE_STORE || t->shared);
 }
 
 static bool of_other_thread(const struct live_thread *t)
@@ -204,7 +221,7 @@ const char *what_wakes(const struct live *of, const struct live_thread *t, struc
 		text = of_threads(of, t, l->torch_path, pool);
 	if (!text && of_other_process(t))
 		text = of_processes(of, t, pool);
-	if (!text && (t->waits == LIVE_CONDITION || t->waits == LIVE_TASKS || t->waits == LIVE_LOOP))
-		text = of_signals((pid_t)of->pid, pool);
+	if (!text && ends_by_signal(t))
+		text = of_signals((pid_t)of->pid, "the program", pool);
 	return text;
 }
