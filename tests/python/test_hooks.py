@@ -205,7 +205,7 @@ class History(unittest.TestCase):
         v = w.verdict
         print(v.cause, v.certainty, v.error.code, v.where and v.where.line)
         print(v.collected["history"], v.collected["oom"], [(h["line"], h["blocks"]) for h in v.collected["lines"]])
-        print(v.memory and v.memory["total"], [c.cause for c in v.candidates][:2])"""
+        print(v.memory and v.memory["total"], [c.cause for c in v.candidates])"""
 
     def run_story(self, story, history=True, **more):
         return python(self.CODE.replace("HISTORY", str(history)), FAKE_STORY=story, **more)
@@ -216,7 +216,7 @@ class History(unittest.TestCase):
         self.assertEqual(lines[0], "oom-growth likely 2 40", got.stderr)
         self.assertEqual(lines[1], "True {'device': 0, 'request': 4294967296, 'total': 25769803776, 'free': 1073741824} "
                          "[(40, 35), (39, 1)]")
-        self.assertEqual(lines[2], f"{int(23.65 * (1 << 30))} ['oom-growth', 'oom-other-process']")
+        self.assertIn(f"{int(23.65 * (1 << 30))} ['oom-growth', 'oom-other-process'", lines[2])     # a third may follow
         self.assertIn("HELD   15.6 GiB in 35 blocks allocated at /home/user/train.py:40", got.stderr)
         self.assertIn("device 0 has 24.0 GiB, of which 1.0 GiB was free when 4.0 GiB was requested", got.stderr)
 
