@@ -59,7 +59,7 @@ OLD_PTHREAD := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -Wl,--pop-stat
 OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat numbers)
 OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads numbers)
 OLD_NUMBERS := $(B)/obj/src/portable/numbers.o
-OLD_MATHS   := $(B)/obj/src/portable/maths.o
+OLD_LIBM    := $(B)/obj/src/portable/libm.o
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-spelling check-packages check-aarch64 check-browser check-gpu check-all \
@@ -129,7 +129,7 @@ core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(filter-out $(STANDINS),
 .PHONY: standins
 standins: $(SIM_PARTS)
 
-$(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM) $(OLD_MATHS)
+$(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM) $(OLD_LIBM)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -rdynamic -o $@ $^ $(LDLIBS) $(OLD_DL)
 
