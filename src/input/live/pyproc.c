@@ -540,6 +540,8 @@ static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object, unsign
 	if (!n || !depth || ++p->mixed > OBJECTS || !remote_word(p->r, w[1] + TYPE_FLAGS, &flags) ||
 	    !remote_word(p->r, w[1] + TYPE_BUFFER, &buffer))
 		return h;
+	if (buffer && !remote_word(p->r, buffer, &buffer))	/* every class has a place for the function, few have one */
+		return h;
 	depth--;
 	for (size_t i = 2; buffer && i < n; i++)	/* an array: one of these points to its numbers */
 		h = mix_pointee(p, h, w[i], 0, 16);
