@@ -28,7 +28,7 @@ import check  # noqa: E402
 import memory_programs  # noqa: E402
 from memory_mistakes import CAPACITY, TOO_LARGE  # noqa: E402
 
-LIMIT = 120         # seconds a program
+LIMIT = 120         # seconds a program, for each of those that share a GPU
 SAMPLE = (6006, 6024, 6027, 6029, 6030, 6031, 9012, 9021, 9027, 12006, 12036)
 UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 TRIED = re.compile(r"Tried to allocate ([\d.]+) (%s)" % "|".join(UNITS))
@@ -44,6 +44,46 @@ assert cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
 assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0 and cuda.cuCtxSetCurrent(context) == 0
 assert cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
 print(free.value)
+"""
+# A sitecustomize for a real GPU: programs load PyTorch side by side, which takes most of their time, and have the card one at a time.
+# The one before has given its memory back when it is gone or a zombie; its lock is free a little earlier.
+ONE_AT_A_TIME = """
+import fcntl, importlib.util, os, sys, time
+
+class Turn:
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        load = spec.loader.exec_module
+        def load_and_wait(module):
+            load(module)
+            self.wait()
+        spec.loader.exec_module = load_and_wait
+        return spec
+
+    def wait(self):
+        self.file = open(os.environ.pop("CUWHY_TEST_TURN"), "a+")       # the processes that it starts do not wait
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+        self.file.seek(0)
+        before = self.file.read().split()
+        while before and self.lives(before[-1]):
+            time.sleep(0.05)
+        self.file.write("%d\\n" % os.getpid())
+        self.file.flush()
+
+    @staticmethod
+    def lives(pid):
+        try:
+            with open("/proc/%s/stat" % pid) as stat:
+                return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+        except OSError:
+            return False
+
+if "CUWHY_TEST_TURN" in os.environ:
+    turn = Turn()
+    sys.meta_path.insert(0, turn)
 """
 
 
@@ -85,10 +125,16 @@ class Runner:
         self.cuwhy = os.path.abspath(os.path.join(args.build, "cuwhy"))
         self.gpu = [] if args.real else ["--gpu", args.gpu]
         self.env = dict(os.environ, PYTHONPATH=folder) if folder else dict(os.environ)
-        self.keep = args.keep
+        self.keep, self.limit = args.keep, LIMIT * (args.jobs if args.real else 1)
+
+    def one_at_a_time(self, folder):
+        with open(os.path.join(folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
+            file.write(ONE_AT_A_TIME)
+        self.env["PYTHONPATH"] = os.pathsep.join([folder] + [p for p in [self.env.get("PYTHONPATH")] if p])
+        self.env["CUWHY_TEST_TURN"] = os.path.join(folder, "turn")
 
     def start(self, options, words, cwd=None):
-        return subprocess.run([self.cuwhy, "run", *self.gpu, *options, "--", sys.executable, *words], env=self.env, cwd=cwd, timeout=LIMIT,
+        return subprocess.run([self.cuwhy, "run", *self.gpu, *options, "--", sys.executable, *words], env=self.env, cwd=cwd, timeout=self.limit,
                               capture_output=True, text=True, errors="replace", check=False)
 
     def free(self):
@@ -282,8 +328,11 @@ def main():
         for program in programs:
             print("%-62s %s" % (program.name, ", ".join(program.label.causes or ["none"])))
         return 0
+    waiting = tempfile.TemporaryDirectory(prefix="cuwhy-turns-")
+    if args.real:
+        runner.one_at_a_time(waiting.name)
     results, out = [], open(args.json, "w", encoding="utf-8") if args.json else None
-    with concurrent.futures.ThreadPoolExecutor(1 if args.real else args.jobs) as pool:
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         try:
             for result in pool.map(runner.run, programs):
                 print(result.line(), flush=True)
