@@ -136,7 +136,7 @@ struct py_chain {
 	uint32_t version;		/* of the links below the innermost one */
 	uint32_t first;			/* the outermost link that has changed since turns_seen(); above n: none */
 	uintptr_t base;			/* address of the first Python frame */
-	struct py_was { const char *frame; uint64_t instr, id; } was;	/* what link `first` was */
+	struct py_was { const char *frame; uint64_t instr, id; } was;	/* what link `first`, or the first function above it, was */
 	const void *state;		/* of Python's main thread, once looked up: it never changes */
 	/* where the innermost function has been since the others changed, and the stacks for that */
 	struct py_top { uint64_t instr, h; uint32_t off, version; } top[CHAIN_TOPS];

@@ -215,6 +215,18 @@ INLINE bool read_link(const struct py_layout *l, struct py_chain *c, uint32_t to
 	return true;
 }
 
+/* Links from i on are about to go. Above those that are not Python code is the function that C code has called; if it returned
+ * before, it is still what was there. */
+INLINE void keep_was(struct py_chain *c, uint32_t i)
+{
+	if (i > c->n)
+		c->was = (struct py_was){0};
+	while (i <= c->n && !c->kept[i].id)
+		i++;
+	if (i <= c->n)
+		c->was = (struct py_was){c->link[i].frame, c->link[i].instr, c->kept[i].id};
+}
+
 /* Moves links `from` to the last to follow link n. */
 INLINE void put_on(const struct py_layout *l, struct py_chain *c, uint32_t n, uint32_t from)
 {
@@ -223,8 +235,7 @@ INLINE void put_on(const struct py_layout *l, struct py_chain *c, uint32_t n, ui
 
 	if (n + 1 < c->first) {
 		c->first = n + 1;
-		c->was = n < c->n ? (struct py_was){c->link[n + 1].frame, c->link[n + 1].instr, c->kept[n + 1].id}
-				  : (struct py_was){0};
+		keep_was(c, n + 1);
 	}
 	for (; from <= CHAIN_MAX; from++) {
 		struct py_kept *k = &c->kept[++n];

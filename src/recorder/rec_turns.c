@@ -733,6 +733,8 @@ static __attribute__((noinline)) HOT void turns_moved(struct py_turns *t, struct
 	uint32_t first = c->first, k = 0, called = 0;
 	enum turned how = TURN_ANEW;
 
+	while (first <= c->n && !c->kept[first].id)	/* C code has called anew: what it called counts */
+		first++;
 	while (k < t->n && t->level[k].link < first && level_same(&t->level[k]))
 		k++;
 	if (first > c->n && t->links == c->n && k == t->n) {

@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import threading
+import weakref
 
 import cudrv
 import trainer
@@ -258,6 +259,34 @@ def mapped():
 def mapped_in_a_loop():
     for i in range(1, 4):  # loop map-outer
         list(map(functools.partial(with_argument, None), [("map-outer", i)] * 3))
+
+
+class Dropped(weakref.ref):
+    """Its end is an event of C code: none of Python's functions runs then."""
+
+
+class Object:
+    pass
+
+
+def drop_makes_a_block(thing):
+    torch.make_block_at(at())
+    gone = Dropped(thing, torch.make_block)
+    gone._as_parameter_ = 0     # what it is called with
+    return gone
+
+
+@loops
+def mapped_with_locals():
+    ends = []
+
+    def step(n):
+        thing = Object()
+        here(("map-locals", n))
+        ends.append(drop_makes_a_block(thing))
+        here(("map-locals", n))
+
+    list(map(step, [1, 2, 3, 4, 5, 6]))  # loop map-locals
 
 
 @loops
