@@ -616,9 +616,9 @@ def futures(plan):
     plan.state.append(("pool", "concurrent.futures.ThreadPoolExecutor(1)"))
     plan.kept.append(("pending", "[]"))
     what = "result" if plan.bad else "result.mean().item()"
-    plan.top += ["@torch.no_grad()", "def predict(model, x):", "    result = model(x)  #@forward", "    return %s" % what]
+    plan.top += ["@torch.no_grad()", "def infer(model, x):", "    result = model(x)  #@forward", "    return %s" % what]
     plan.context = None
-    plan.forward = ["$out = $pool.submit(predict, $model, $x)", "$out.result()"]
+    plan.forward = ["$out = $pool.submit(infer, $model, $x)", "$out.result()"]
     plan.keep = ["$pending.append($out)  #@keep"]
     plan.label([GROWTH], ("keep", "forward", "result"))
 
