@@ -713,6 +713,24 @@ static void leftovers__layers_are_no_turns_where_the_program_has_no_loop(void **
 	release(&x);
 }
 
+/* What ran them again was not seen, but the first layer came six times, and the second. */
+static void leftovers__layers_that_were_run_again_are_noticed(void **state)
+{
+	struct made x;
+
+	(void)state;
+	for (uint32_t runs = 1; runs <= 6; runs += 5) {
+		setup(&x);
+		for (uint32_t i = 0; i < runs; i++) {
+			stays(&x, 4 * GIB, x.layer, turn(&x, 0, LAYERS, 1));
+			stays(&x, 2 * GIB, x.layer, turn(&x, 0, LAYERS, 2));
+		}
+		find(&x, fails(&x, x.layer, turn(&x, 0, LAYERS, 1)));
+		assert_int_equal(x.left.run_again, (runs - 1) * 6 * GIB);
+		release(&x);
+	}
+}
+
 static void leftovers__layers_of_a_model_are_no_turns(void **state)
 {
 	uint32_t batch;
@@ -727,6 +745,7 @@ static void leftovers__layers_of_a_model_are_no_turns(void **state)
 	}
 	find(&x, fails(&x, x.layer, turn(&x, batch, LAYERS, 31)));
 	expect_none(&x);
+	assert_int_equal(x.left.run_again, 0);
 	assert_true(x.left.in_loop && !x.left.turned);
 	release(&x);
 }
@@ -1321,6 +1340,7 @@ int main(void)
 		cmocka_unit_test(leftovers__what_only_the_first_turns_make_is_none),
 		cmocka_unit_test(leftovers__a_dataset_on_the_gpu_is_none),
 		cmocka_unit_test(leftovers__layers_are_no_turns_where_the_program_has_no_loop),
+		cmocka_unit_test(leftovers__layers_that_were_run_again_are_noticed),
 		cmocka_unit_test(leftovers__layers_of_a_model_are_no_turns),
 		cmocka_unit_test(leftovers__without_modules_the_outermost_loop_counts),
 		cmocka_unit_test(leftovers__steps_that_wait_for_backward_are_none),

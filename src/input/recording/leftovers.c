@@ -858,6 +858,71 @@ static void find_grown(struct search *s, const struct entry *kept, size_t n, uin
 	free(sizes);
 }
 
+/* ---- what was run again, unseen ------------------------------------------------------------------------------------- */
+
+/* A block in some turns of all its loops. `record`: of the innermost; a loop that begins anew has another one. */
+struct in_turns { uint64_t lines, turns, size; uint32_t record; };
+
+static int by_lines_turns_and_record(const void *a, const void *b)
+{
+	const struct in_turns *x = a, *y = b;
+
+	if (x->lines != y->lines)
+		return x->lines < y->lines ? -1 : 1;
+	if (x->turns != y->turns)
+		return x->turns < y->turns ? -1 : 1;
+	return x->record < y->record ? -1 : x->record > y->record;
+}
+
+static uint64_t hash_turns(const struct turn *turn, size_t n)
+{
+	uint64_t h = n;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ ((uint64_t)turn[i].number << 32 | turn[i].turn)) * 0x9e3779b97f4a7c15ull;
+	return h;
+}
+
+/* Of blocks of one line in the same turns of the same loops, all but those of the run that has the most. */
+static uint64_t bytes_of_other_runs(const struct in_turns *b, size_t n)
+{
+	uint64_t all = 0, most = 0, one = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		one = i && b[i].record == b[i - 1].record ? one + b[i].size : b[i].size;
+		most = one > most ? one : most;
+		all += b[i].size;
+	}
+	return all - most;
+}
+
+/* Turn 3 of a loop comes once in each run of the loop. If it has come several times and no loop around it has turned, then
+ * something has run it again that was not seen. */
+static uint64_t bytes_run_again(const struct search *s)
+{
+	struct in_turns *b = xcalloc(s->m->torch.n + 1, sizeof(*b));
+	struct turn turn[CW_LOOP_TURNS];
+	uint64_t bytes = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->m->torch.n; i++) {
+		const struct piece *p = &s->m->torch.list[i];
+		size_t turns = turns_of_piece(s->trace, p, turn);
+
+		if (turns && !is_part_of_model(kinds_of(s->k, p)))
+			b[n++] = (struct in_turns){kinds_about(s->k, p)->lines, hash_turns(turn, turns), p->size,
+						   p->turn};
+	}
+	qsort(b, n, sizeof(*b), by_lines_turns_and_record);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i; end < n && b[end].lines == b[i].lines && b[end].turns == b[i].turns; end++)
+			;
+		bytes += bytes_of_other_runs(b + i, end - i);
+	}
+	free(b);
+	return bytes;
+}
+
 void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m, struct kinds *k,
 		    const struct cw_failure *f, struct pool *pool)
 {
@@ -889,6 +954,7 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 	find_grown(&s, e, entries, lines_hash(t, f->stack), f->request_bytes);
 	entries = drop_parts_of_models(&s, e, entries);
 	sort_out(&s, e, entries, f);
+	l->run_again = bytes_run_again(&s);
 	free(e);
 	free(s.went);
 	free(s.run);
