@@ -118,6 +118,13 @@ def judge(name, verdict, truth):
         return "unread (%s)" % (said.get("places") or verdict.get("cause"))
     found = [(int(p or q), number(v)) for p, q, v in
              re.findall(r"(?:labels\[(\d+)\]|at position (\d+)) is (-?(?:nan|inf|[\d.e+-]+))", said["values"])]
+    sums = [(int(p), number(v)) for p, v in re.findall(r"the sum up to position (\d+) is (-?(?:nan|inf|[\d.e+-]+))", said["values"])]
+    for place, value in sums:
+        wrong = [v for p, v in truth.items() if p <= place] if truth is not None else [value]
+        if not wrong or (any(not math.isfinite(v) for v in wrong) and math.isfinite(value)):
+            return "WRONG: %s; planted %s" % (said["values"], truth)
+    if sums:
+        return "right: " + said["values"]
     if not found:
         return "unread: no position in '%s'" % said["values"]
     for place, value in found:

@@ -576,6 +576,25 @@ static void value__decides_between_a_number_and_nan(void **state)
 	json_decref(j);
 }
 
+/* A probability that is infinite makes every later sum NaN: where the sum is checked is not where the mistake is. */
+static void value__of_a_sum_is_not_one_of_the_probabilities(void **state)
+{
+	struct values nan = one_value(0x7fc00000, 4, true, 0);
+	json_t *j = judge_values("void at::native::sampleMultinomialWithReplacement<float>()",
+				 "cumdist[size - 1] > static_cast<scalar_t>(0)", &nan);
+	json_t *a = json_object_get(json_object_get(j, "fault"), "assert");
+
+	(void)state;
+	assert_string_equal(field(j, "cause"), "invalid-probability");
+	assert_string_equal(field(a, "values"), "the sum up to position 5 is nan");
+	assert_false(json_is_number(json_object_get(a, "at")));
+	json_decref(j);
+	j = judge_values("void at::native::sampleMultinomialOnce<float, float>()", "val >= zero", &nan);
+	a = json_object_get(json_object_get(j, "fault"), "assert");
+	assert_string_equal(field(a, "values"), "the probability at position 5 is nan");
+	json_decref(j);
+}
+
 static void value__of_an_index_has_its_bound_and_its_whole_width(void **state)
 {
 	struct values v = one_value(200, 4, false, 100);
@@ -673,6 +692,7 @@ int main(void)
 		cmocka_unit_test(cause__classes_and_the_ignored_label_are_said),
 		cmocka_unit_test(cause__a_message_can_be_a_parameter),
 		cmocka_unit_test(value__decides_between_a_number_and_nan),
+		cmocka_unit_test(value__of_a_sum_is_not_one_of_the_probabilities),
 		cmocka_unit_test(value__of_an_index_has_its_bound_and_its_whole_width),
 		cmocka_unit_test(value__that_an_address_was_computed_from_is_said),
 		cmocka_unit_test(value__that_the_condition_allows_is_not_said),

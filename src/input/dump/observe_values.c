@@ -19,6 +19,11 @@ static const struct { const char *kernel; unsigned number; } elements[] = {
 #include "kb/asserts.def"
 };
 
+static const char *const sums[] = {
+#define SUMS(kernel) kernel,
+#include "kb/asserts.def"
+};
+
 static const struct { const char *name; unsigned bytes; } types[] = {
 	{"long", 8},  {"long long", 8},	    {"int64", 8}, {"int", 4},	      {"int32", 4}, {"short", 2},
 	{"int16", 2}, {"unsigned char", 1}, {"uint8", 1}, {"signed char", 1}, {"int8", 1},
@@ -90,6 +95,15 @@ static const char *checked_text(struct casefile *c, const struct checked *v, uns
 	return isnan(real) ? "nan" : isinf(real) ? (real < 0 ? "-inf" : "inf") : pool_printf(c->pool, "%.9g", real);
 }
 
+/* Then a value's position is not that of one of the user's numbers. */
+static bool has_sums(const char *kernel)
+{
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+		if (fnmatch(sums[i], kernel, 0) == 0)
+			return true;
+	return false;
+}
+
 static const char *checked_place(struct casefile *c, const char *about, const char *kernel, bool known, double position)
 {
 	static const struct { const char *about, *noun; } nouns[] = {
@@ -100,6 +114,8 @@ static const char *checked_place(struct casefile *c, const char *about, const ch
 	for (size_t i = 0; i < sizeof(nouns) / sizeof(nouns[0]); i++)
 		if (!strcmp(about, nouns[i].about))
 			noun = nouns[i].noun;
+	if (has_sums(kernel))
+		return known ? pool_printf(c->pool, "the sum up to position %.0f", position) : "the sum";
 	if (!known)
 		return pool_printf(c->pool, "the %s", noun);
 	/* these two are given a tensor of one dimension */
@@ -178,7 +194,7 @@ void dump_observe_values(struct casefile *c, const struct culprit *k, const char
 		value = checked_text(c, &v->value[i], size, &nan);
 		place = checked_place(c, about, kernel, known, position);
 		complete = complete && value;
-		if (i == 0 && known)
+		if (i == 0 && known && !has_sums(kernel))
 			fact_set_number(c, FACT_assert_at, position);
 		if (i == 0 && value) {
 			fact_set_text(c, FACT_assert_value, value);
