@@ -398,7 +398,7 @@ static int show_questions(json_t *list, const struct replayed *r, bool *misfit, 
 	if (rc == 0 && given.json) {
 		json_array_append_new(list, questions_json(row, n, r));
 	} else if (rc == 0) {
-		what_if_print_head(stdout, r->trace, r->device, r->replay);
+		what_if_print_head(stdout, r->trace, r->device, r->replay, false);
 		what_if_print(stdout, row, n, &(struct what_if_style){.first = "WHAT IF"});
 	}
 	pool_release(&pool);

@@ -14,13 +14,17 @@
 
 static void print_usage(FILE *out)
 {
+	int width = 0;
 	size_t i;
 
+	for (i = 0; i < commands_n; i++)
+		if ((int)strlen(commands[i].args) > width)
+			width = (int)strlen(commands[i].args);
 	fputs("usage: cuwhy COMMAND [options] [arguments]\n\n"
 	      "Says why CUDA failed in a program, at which line, and what to do.\n\ncommands:\n",
 	      out);
 	for (i = 0; i < commands_n; i++)
-		fprintf(out, "  %-8s %-22s %s\n", commands[i].name, commands[i].args, commands[i].summary);
+		fprintf(out, "  %-8s %-*s  %s\n", commands[i].name, width, commands[i].args, commands[i].summary);
 	fputs("\n'cuwhy COMMAND -h' says more. 'cuwhy --version' prints the version.\n", out);
 }
 

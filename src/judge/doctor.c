@@ -16,27 +16,31 @@
 static const struct { const char *id, *label, *needs; bool essential; } checks[] = {
 #define CHECK(id, label, needs, essential) {#id, label, needs, essential},
 #define FINE(id, when, text)
+#define NONE(id, when, text)
 #define UNKNOWN(id, text)
 #include "kb/checks.def"
 #undef CHECK
 #undef FINE
+#undef NONE
 #undef UNKNOWN
 };
 #define N_CHECKS (sizeof(checks) / sizeof(checks[0]))
 
-static const struct { const char *id, *when, *text; } fines[] = {
+static const struct { const char *id, *when, *text; enum doctor_status status; } rows[] = {
 #define CHECK(id, label, needs, essential)
-#define FINE(id, when, text) {#id, when, text},
-#define UNKNOWN(id, text) {#id, NULL, text},
+#define FINE(id, when, text) {#id, when, text, DOCTOR_OK},
+#define NONE(id, when, text) {#id, when, text, DOCTOR_NONE},
+#define UNKNOWN(id, text) {#id, NULL, text, DOCTOR_UNKNOWN},
 #include "kb/checks.def"
 #undef CHECK
 #undef FINE
+#undef NONE
 #undef UNKNOWN
 };
-#define N_FINES (sizeof(fines) / sizeof(fines[0]))
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
-const char *const doctor_status_words[] = {
-	[DOCTOR_OK] = "OK", [DOCTOR_WARN] = "WARN", [DOCTOR_FAIL] = "FAIL", [DOCTOR_UNKNOWN] = "?", NULL};
+const char *const doctor_status_words[] = {[DOCTOR_OK] = "OK",	   [DOCTOR_WARN] = "WARN", [DOCTOR_FAIL] = "FAIL",
+					   [DOCTOR_NONE] = "NONE", [DOCTOR_UNKNOWN] = "?", NULL};
 
 static int check_index(const char *id)
 {
@@ -185,18 +189,18 @@ static bool line_of_rows(struct doctor *d, struct doctor_check *c)
 	char *text;
 
 	c->text = "could not be checked";
-	for (size_t i = 0; i < N_FINES; i++) {
-		if (strcmp(fines[i].id, c->id) != 0)
+	for (size_t i = 0; i < N_ROWS; i++) {
+		if (strcmp(rows[i].id, c->id) != 0)
 			continue;
-		v = value_of_row(d, fines[i].when);
+		v = value_of_row(d, rows[i].when);
 		unknown |= !v.known;
-		text = v.known && v.number != 0 ? sentence_of_row(d, fines[i].text) : NULL;
+		text = v.known && v.number != 0 ? sentence_of_row(d, rows[i].text) : NULL;
 		if (!text)
 			continue;
 		c->text = text;
-		if (!fines[i].when)
+		if (!rows[i].when)
 			continue;	/* that is said only when no other row holds */
-		c->status = DOCTOR_OK;
+		c->status = rows[i].status;
 		return true;
 	}
 	c->status = DOCTOR_UNKNOWN;

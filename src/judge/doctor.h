@@ -8,7 +8,7 @@
 
 struct machine;
 
-enum doctor_status { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_UNKNOWN };
+enum doctor_status { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_NONE, DOCTOR_UNKNOWN, DOCTOR_STATUSES };
 
 /* Its words, for people and in JSON; ends with NULL. */
 extern const char *const doctor_status_words[];

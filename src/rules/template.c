@@ -125,15 +125,14 @@ struct plural {
 };
 
 static const struct plural nouns[] = {
-	{"allocations", "allocation"}, {"blocks", "block"},	  {"bytes", "byte"},	     {"calls", "call"},
-	{"classes", "class"},	       {"copies", "copy"},	  {"devices", "device"},     {"elements", "element"},
-	{"entries", "entry"},	       {"events", "event"},	  {"files", "file"},	     {"functions", "function"},
-	{"graphs", "graph"},	       {"GPUs", "GPU"},		  {"kernels", "kernel"},     {"launches", "launch"},
-	{"lines", "line"},	       {"machines", "machine"},	  {"nodes", "node"},	     {"packages", "package"},
-	{"passes", "pass"},	       {"pieces", "piece"},	  {"processes", "process"},  {"ranks", "rank"},
-	{"registers", "register"},     {"rows", "row"},		  {"segments", "segment"},   {"steps", "step"},
-	{"streams", "stream"},	       {"tensors", "tensor"},	  {"threads", "thread"},     {"times", "time"},
-	{"turns", "turn"},	       {"values", "value"},	  {"workers", "worker"},     {NULL, NULL},
+	{"allocations", "allocation"}, {"blocks", "block"}, {"bytes", "byte"}, {"calls", "call"},
+	{"classes", "class"}, {"copies", "copy"}, {"devices", "device"}, {"elements", "element"},
+	{"entries", "entry"}, {"events", "event"}, {"files", "file"}, {"functions", "function"}, {"graphs", "graph"},
+	{"GPUs", "GPU"}, {"iterations", "iteration"}, {"kernels", "kernel"}, {"launches", "launch"},
+	{"lines", "line"}, {"machines", "machine"}, {"nodes", "node"}, {"packages", "package"}, {"passes", "pass"},
+	{"pieces", "piece"}, {"processes", "process"}, {"ranks", "rank"}, {"registers", "register"}, {"rows", "row"},
+	{"segments", "segment"}, {"steps", "step"}, {"streams", "stream"}, {"tensors", "tensor"},
+	{"threads", "thread"}, {"times", "time"}, {"values", "value"}, {"workers", "worker"}, {NULL, NULL},
 };
 static const struct plural verbs[] = {
 	{"are", "is"},	   {"do", "does"},  {"fit", "fits"}, {"have", "has"},

@@ -48,9 +48,9 @@ static void print_check(FILE *out, const struct doctor_check *c)
 	}
 }
 
-static void count_checks(const struct doctor *d, size_t n[4])
+static void count_checks(const struct doctor *d, size_t n[DOCTOR_STATUSES])
 {
-	memset(n, 0, 4 * sizeof(*n));
+	memset(n, 0, DOCTOR_STATUSES * sizeof(*n));
 	for (size_t i = 0; i < d->n_checks; i++)
 		n[d->check[i].status]++;
 }
@@ -120,7 +120,7 @@ void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, con
 		 bool recommend)
 {
 	struct wrap w;
-	size_t n[4];
+	size_t n[DOCTOR_STATUSES];
 
 	wrap_init(&w, out, style);
 	print_heading(&w, d);
@@ -128,6 +128,8 @@ void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, con
 		print_check(out, &d->check[i]);
 	count_checks(d, n);
 	fprintf(out, "\n  %zu OK, %zu WARN, %zu FAIL", n[DOCTOR_OK], n[DOCTOR_WARN], n[DOCTOR_FAIL]);
+	if (n[DOCTOR_NONE])
+		fprintf(out, ", %zu NONE", n[DOCTOR_NONE]);
 	if (n[DOCTOR_UNKNOWN])
 		fprintf(out, ", %zu could not be checked", n[DOCTOR_UNKNOWN]);
 	putc('\n', out);

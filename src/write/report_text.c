@@ -557,8 +557,8 @@ static void text_room(struct answer *a)
 	struct wrap *w = &a->w;
 	const struct casefile *c = &a->v->c;
 	static const struct { enum fact_id fact; const char *way, *words; } ways[] = {
-		{FACT_room_graphs, "graphs", "without the autograd graphs that earlier turns left"},
-		{FACT_room_grow, "growth", "without the tensors that earlier turns left"},
+		{FACT_room_graphs, "graphs", "without the autograd graphs that earlier iterations left"},
+		{FACT_room_grow, "growth", "without the tensors that earlier iterations left"},
 		{FACT_room_packed, "gaps", "without gaps between tensors"},
 		{FACT_room_expandable, "gaps", "with expandable_segments:True"},
 		{FACT_room_pools, "pools", "without PyTorch's private pools"},

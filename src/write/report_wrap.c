@@ -79,22 +79,47 @@ void wrap_label(struct wrap *w, const char *label)
 	w->label = label;
 }
 
+static bool is_unit(const char *s, size_t len)
+{
+	static const char *const units[] = {"%",    "B",     "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
+					    "byte", "bytes", "s",   "ms",  "ns",  "min", "h"};
+	size_t n = len && *s == '%';
+
+	while (n < len && isalpha((unsigned char)s[n]))
+		n++;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (n && n == strlen(units[i]) && memcmp(s, units[i], n) == 0)
+			return true;
+	return false;
+}
+
+/* Bytes up to the next space at which a line may break: not the one between a number and its unit. */
+static size_t piece_len(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && s[n] != ' ')
+		n++;
+	if (n && n < len && isdigit((unsigned char)s[n - 1]) && is_unit(s + n + 1, len - n - 1))
+		n += 1 + piece_len(s + n + 1, len - n - 1);
+	return n;
+}
+
 /* Wraps one paragraph, whose first line begins at column `start`. Runs of spaces inside a line are kept. */
 static void put_paragraph(struct wrap *w, const char *s, size_t len, int start, int indent)
 {
 	int at = start, gap = 0, begin = start;
 
 	while (len) {
-		size_t n = 0;
 		int spaces = 0;
+		size_t n;
 
 		while (len && *s == ' ') {
 			s++;
 			len--;
 			spaces++;
 		}
-		while (n < len && s[n] != ' ')
-			n++;
+		n = piece_len(s, len);
 		gap = at == begin ? 0 : spaces ? spaces : 1;
 		if (at > begin && at + gap + columns(s, n) > w->width) {
 			fprintf(w->out, "\n%*s", indent, "");

@@ -45,20 +45,21 @@ static void print_reach(FILE *out, const struct trace *t, const struct replay_fa
 			known_since(t, f), format_thousands(before, sizeof(before), (double)f->before));
 }
 
-void what_if_print_head(FILE *out, const struct trace *t, int device, const struct replay *r)
+void what_if_print_head(FILE *out, const struct trace *t, int device, const struct replay *r, bool limitless)
 {
 	const struct replay_facts *f = replay_facts(r);
 	const struct cw_header *h = trace_header(t);
 	char total[32], outside[32], steps[32];
 
 	fprintf(out, "device %d, %s (%s), process %u, PyTorch %s%s%s\n", device, h->device[device].name,
-		format_bytes(total, sizeof(total), (double)f->total), h->pid,
+		limitless ? "simulated, without a limit" : format_bytes(total, sizeof(total), (double)f->total), h->pid,
 		h->torch_version[0] ? h->torch_version : "?", f->conf[0] ? ", " : "", f->conf);
 	format_thousands(steps, sizeof(steps), (double)f->steps);
 	if (f->doubts & 1u << REPLAY_DIFFERS)
 		fprintf(out, "  played back with its own settings, it did not come out the same: see below\n");
 	else
-		fprintf(out, "  %s allocations and frees, played back: all at the same addresses\n", steps);
+		fprintf(out, "  %s allocations and frees, played back: all got the same addresses as in the program\n",
+			steps);
 	print_reach(out, t, f);
 	if (f->outside)
 		fprintf(out, "  besides PyTorch's memory, up to %s were in use: CUDA context, code, libraries%s\n",
@@ -121,8 +122,8 @@ static void row_print(FILE *out, const struct what_if_row *row, int width, const
 	else if (a->retries)
 		snprintf(note, sizeof(note), "after releasing its cache %" PRIu64 " time%s", a->retries,
 			 a->retries == 1 ? "" : "s");
-	fprintf(out, "  %-*s  %-10s  %-8s  %-10s  %-10s%s%s", width, words_of(row), total, fits_words(a),
-		a->fits ? peak : "-", a->fits ? spare : "-", note[0] ? "  " : "", note);
+	fprintf(out, "  %-*s  %-10s  %-8s  %-10s  ", width, words_of(row), total, fits_words(a), a->fits ? peak : "-");
+	fprintf(out, note[0] ? "%-10s  %s" : "%s%s", a->fits ? spare : "-", note);
 	if (style->changes && row->change)
 		fprintf(out, "; fits with %s", row->change);
 	putc('\n', out);

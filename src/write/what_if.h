@@ -22,8 +22,8 @@ struct what_if_row {
 	const char *change;		/* `cuwhy fit`: what helps, played back as well; NULL = nothing that was tried */
 };
 
-/* What is played back: whose memory, and how well it came out the first time. */
-void what_if_print_head(FILE *out, const struct trace *t, int device, const struct replay *r);
+/* What is played back: whose memory, and how well it came out the first time. `limitless`: on a card of any size, for a dry run. */
+void what_if_print_head(FILE *out, const struct trace *t, int device, const struct replay *r, bool limitless);
 json_t *what_if_head_json(const struct trace *t, int device, const struct replay *r);
 
 /* `first`: what the rows are, "WHAT IF" or "GPU"; `changes`: with a column of what helps. */

@@ -23,6 +23,14 @@ class BrowserError(Exception):
     """The browser or its driver answered with an error."""
 
 
+def plain(value):
+    if isinstance(value, str):
+        return value.replace("\u00a0", " ")
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    return {plain(name): plain(v) for name, v in value.items()} if isinstance(value, dict) else value
+
+
 class Browser:
     """One session; use it with `with`."""
 
@@ -90,8 +98,8 @@ class Browser:
         self.ask("POST", self.session + "/url", {"url": path if "://" in path else "file://" + os.path.abspath(path)})
 
     def run(self, script, *args):
-        """The value of a function body in the page."""
-        return self.ask("POST", self.session + "/execute/sync", {"script": script, "args": list(args)})
+        """The value of a function body in the page; a space that does not break is a space."""
+        return plain(self.ask("POST", self.session + "/execute/sync", {"script": script, "args": list(args)}))
 
     def find(self, selector):
         return self.ask("POST", self.session + "/element", {"using": "css selector", "value": selector})[ELEMENT]

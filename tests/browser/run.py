@@ -171,6 +171,30 @@ for (const cell of document.querySelectorAll("main table:not(.u-legend) th, main
 return broken;
 """
 
+# Numbers whose unit is on another line: the text of the page as one string, with the place of each of its characters.
+TORN = r"""
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), nodes = [];
+let all = "";
+for (let node = walk.nextNode(); node; node = walk.nextNode())
+  if (!node.parentElement.closest("script, style, code, pre, .source") && node.parentElement.checkVisibility()) {
+    nodes.push([all.length, node]);
+    all += node.data;
+  }
+const boxAt = (at) => {
+  const [from, node] = nodes.findLast(([start]) => start <= at), range = document.createRange();
+  range.setStart(node, at - from);
+  range.setEnd(node, at - from + 1);
+  return range.getBoundingClientRect();
+};
+const torn = [];
+let units = 0;
+for (const found of all.matchAll(/\d\s(?=(?:%|(?:[KMGTP]i)?B|bytes?|[mn\u00b5]?s|min|h)(?!\w))/g)) {
+  units++;
+  if (boxAt(found.index + 2).top > boxAt(found.index).bottom - 1) torn.push(all.slice(Math.max(0, found.index - 20), found.index + 8));
+}
+return { torn, units };
+"""
+
 INK = r"""
 const c = document.querySelector("#timeline canvas");
 if (!c) return 0;
@@ -430,7 +454,7 @@ def check_causes(browser, pages):
 
 def check_room(browser, pages):
     """What does not fit scrolls, and says so; names stay whole."""
-    for name in ("fault", "handled", "gaps", "many", "ranks", "snapshot", "bundle", "nogpu"):
+    for name in ("fault", "handled", "gaps", "many", "ranks", "snapshot", "bundle", "nogpu", "growth"):
         for width in (1200, 400):
             browser.size(width, 900)
             browser.open(pages.path(name))
@@ -439,6 +463,8 @@ def check_room(browser, pages):
             check("%s: what is out of sight has a cue at %d" % (name, width), not wrong, wrong)
             broken = browser.run(BROKEN)
             check("%s: no name is broken at %d" % (name, width), not broken, broken[:3])
+            units = browser.run(TORN)
+            check("%s: no number is parted from its unit at %d" % (name, width), not units["torn"] and (units["units"] or name in ("bundle", "nogpu")), units)
             check("%s: the page itself does not scroll sideways at %d" % (name, width), browser.run("return document.documentElement.scrollWidth <= innerWidth"))
     browser.size(400, 900)
     browser.open(pages.path("hostile"))

@@ -48,7 +48,8 @@ def main():
         claim("the evaluation is blamed for what it keeps",
               "cause oom-eval-without-no-grad" in full and "WHERE  " + line_of("evaluate.py", "scores.append") in full, full)
         claim("there is what would have fit", "  FITS   would have fit without" in full, full)
-        claim("played back, the stand-in allocates as PyTorch does", "played back: all at the same addresses" in fit, fit)
+        claim("a dry run's card has no size", "simulated, without a limit" in fit and "TiB" not in fit, fit)
+        claim("played back, the stand-in allocates as PyTorch does", "played back: all got the same addresses" in fit, fit)
         claim("a small card is too small, a large one is not", re.search(r"rtx3060 .* no ", fit) and re.search(r"rtx4090 .* so far ", fit), fit)
         page = re.search(r"^    (/.*\.html)$", fit, re.M)
         claim("the page is there", page and os.path.getsize(page.group(1)) > 100000, fit)

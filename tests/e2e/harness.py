@@ -41,7 +41,7 @@ HEADER = re.compile(
 DRY_RUN = re.compile(r"; kernels computed nothing$|; what follows from it may differ$| such values? \(--json lists them all\)$")
 MARKS = {"reads", "perhaps", "here", "note", "other", "backward", "forward", "capture", "replay", "either", "culprit", "asked"}
 SEVERAL = re.compile(r"(?<!rank )(?<!process )(?<!thread )(?<!device )(?<!GPU )(?<!node )(?<!line )(?<!stream )(?<![\w.,:/-])1 (?:(?:more|other|autograd|earlier) )?(?:processes|threads|allocations|blocks|bytes|calls|devices|elements|events|files|GPUs|kernels"
-                     r"|launches|lines|nodes|packages|passes|ranks|rows|segments|steps|tensors|times|turns|values)\b")
+                     r"|iterations|launches|lines|nodes|packages|passes|ranks|rows|segments|steps|tensors|times|values)\b")
 PATIENCE = 300      # seconds: how long tests wait for what must happen. A slow machine is no failure
 MARK = re.compile(r"<- (%s)\b" % "|".join(sorted(MARKS)))
 

@@ -106,8 +106,8 @@ def rule__the_turn_that_ran_out_of_memory_is_known(box):
     line = 1 + [n for n, text in enumerate(FAILS.splitlines()) if "for batch" in text][0]
     same((verdict["turn"]["number"], verdict["turn"]["exact"], verdict["turn"]["library"]), (16, True, False), "turn")
     assert verdict["turn"]["loop"].endswith("program.py:%d" % line), verdict["turn"]
-    said = [e["text"] for e in verdict["evidence"] if "turn 16" in e["text"]]
-    assert said and "in turn 1 of the loop at " in said[0], verdict["evidence"]
+    said = [e["text"] for e in verdict["evidence"] if "iteration 16" in e["text"]]
+    assert said and "in iteration 1 of the loop at " in said[0], verdict["evidence"]
 
 
 LAUNCHES = """

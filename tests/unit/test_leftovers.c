@@ -1035,9 +1035,10 @@ static void blame__the_text_names_both_lines_and_what_would_have_fit(void **stat
 	(void)state;
 	assert_non_null(strstr(text, "train.py:31 in log"));
 	assert_non_null(strstr(text, "called at train.py:25"));
-	assert_non_null(
-		strstr(text, "the request that failed came from train.py:24, in turn 33 of the loop at train.py:18"));
-	assert_non_null(strstr(text, "FITS   would have fit without the tensors that earlier turns left: 118.0 GiB to spare\n"));
+	assert_non_null(strstr(
+		text, "the request that failed came from train.py:24, in iteration 33 of the loop at train.py:18"));
+	assert_non_null(strstr(
+		text, "FITS   would have fit without the tensors that earlier iterations left: 118.0 GiB to spare\n"));
 	assert_non_null(strstr(text, "would not have fit without gaps between tensors either: 10.0 GiB too little\n"));
 	free(text);
 	verdict_free(v);
@@ -1067,7 +1068,7 @@ static void blame__of_several_ways_none_is_certain(void **state)
 	assert_string_equal(field(j, "cause"), "oom-fragmentation");	/* gaps have most */
 	assert_string_equal(field(j, "certainty"), "likely");
 	assert_true(mentions(j, "candidates", "oom-growth"));
-	assert_non_null(strstr(text, "would have fit without the tensors that earlier turns left: "));
+	assert_non_null(strstr(text, "would have fit without the tensors that earlier iterations left: "));
 	assert_non_null(strstr(text, "would have fit without gaps between tensors: "));
 	free(text);
 	json_decref(j);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "write/report.h"
+#include "write/report_wrap.h"
 #include "input/dump/culprit.h"
 #include "judge.h"
 
@@ -294,6 +295,37 @@ static void text__is_wrapped_and_color_only_adds(void **state)
 	free(plain);
 	free(bold);
 	verdict_free(v);
+}
+
+static void text__numbers_are_not_parted_from_their_units(void **state)
+{
+	static const char text[] =
+		"350.0 MiB of 23.6 GiB, 12 % of it, would have been free after 1.5 s; 4 bytes: 7 blocks";
+	static const char *const units[] = {"MiB", "GiB", "%", "s;", "bytes"};
+	int words = 0;
+
+	(void)state;
+	for (int width = 40; width < 100; width++) {
+		struct text_style style = {.width = width};
+		char *out = NULL;
+		size_t len;
+		FILE *f = open_memstream(&out, &len);
+		struct wrap w;
+
+		wrap_init(&w, f, &style);
+		wrap_plain(&w, 2, text);
+		fclose(f);
+		for (const char *line = out; *line; line += strcspn(line, "\n") + 1) {
+			const char *first = line + strspn(line, " ");
+
+			assert_true(strcspn(line, "\n") <= (size_t)width);
+			for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+				assert_true(strncmp(first, units[i], strlen(units[i])) != 0);
+			words += strncmp(first, "blocks", 6) == 0;
+		}
+		free(out);
+	}
+	assert_true(words > 0);	/* what is no unit may begin a line */
 }
 
 static void text__escape_sequences_in_messages_are_not_obeyed(void **state)
@@ -605,6 +637,7 @@ int main(void)
 		cmocka_unit_test(text__short_form_counts_what_it_leaves_out),
 		cmocka_unit_test(text__what_happened_is_only_what_was_seen),
 		cmocka_unit_test(text__is_wrapped_and_color_only_adds),
+		cmocka_unit_test(text__numbers_are_not_parted_from_their_units),
 		cmocka_unit_test(text__escape_sequences_in_messages_are_not_obeyed),
 		cmocka_unit_test(text__notes_are_one_line),
 		cmocka_unit_test(process__an_exception_tells_of_the_failure_on_its_line),

@@ -88,7 +88,7 @@ static void turns__a_failure_is_in_the_innermost_loop_of_the_user(void **state)
 	assert_true(turns[0].loop.library && !turns[1].loop.library);
 	assert_int_equal(turn_to_name(turns, n)->turn, 16);
 	assert_string_equal(turns_in_words(x.t, turns, n, &pool),
-		"about turn 16 of the loop at /home/me/train.py:9, in turn 2 of the loop at /home/me/train.py:8");
+		"about iteration 16 of the loop at /home/me/train.py:9, in iteration 2 of the loop at /home/me/train.py:8");
 	f.seq = 8;
 	assert_int_equal(turns_of_failure(x.t, &f, turns), 0);
 	assert_null(turn_to_name(turns, 0));

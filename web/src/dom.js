@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements. Text goes in only as text: there is no way to pass markup to the page.
+import { keepUnits } from "./format.js";
+
 const SVG = "http://www.w3.org/2000/svg";
+
+// What is copied as it is.
+const VERBATIM = "code, pre, textarea";
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -11,7 +16,7 @@ function fill(node, attributes, children) {
   }
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    node.append(child instanceof Node ? child : document.createTextNode(node.matches(VERBATIM) ? child : keepUnits(String(child))));
   }
   return node;
 }

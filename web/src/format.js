@@ -2,6 +2,10 @@
 // Numbers for people, worded as on the command line.
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
+// A number and its unit stay on one line.
+export const keepUnits = (text) =>
+  text.replace(/(\d) (?=(?:%|(?:[KMGTP]i)?B|bytes?|[mn\u00b5]?s|min|h)(?![\w]))/g, "$1\u00a0");
+
 export const isNumber = (n) => typeof n === "number" && Number.isFinite(n);
 
 export function bytes(n) {
@@ -11,21 +15,23 @@ export function bytes(n) {
     n /= 1024;
     unit++;
   }
-  return unit ? n.toFixed(1) + " " + UNITS[unit] : n + " B";
+  return (unit ? n.toFixed(1) : n) + "\u00a0" + UNITS[unit];
 }
 
 export const count = (n) => (isNumber(n) ? n.toLocaleString("en-US") : "not known");
 export const many = (n, word, words) => count(n) + " " + (n === 1 ? word : words || word + "s");
 export const percent = (part, all) =>
   all > 0
-    ? part === 0
-      ? "0 %"
-      : part > 0 && part / all < 0.0005
-        ? "< 0.1 %"
-        : ((100 * part) / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %"
+    ? (part === 0
+        ? "0"
+        : part > 0 && part / all < 0.0005
+          ? "<\u00a00.1"
+          : ((100 * part) / all).toFixed(part / all < 0.0995 ? 1 : 0)) + "\u00a0%"
     : "";
 
-export function seconds(s) {
+export const seconds = (s) => keepUnits(secondsOf(s));
+
+function secondsOf(s) {
   if (!isNumber(s)) return "not known";
   const size = Math.abs(s);
   if (size >= 3600) return (s / 3600).toFixed(2) + " h";
@@ -51,7 +57,7 @@ export function times(all, step) {
   const whole = (n) => Math.abs(n - Math.round(n)) < 1e-6;
   let digits = 0;
   while (digits < 6 && !whole((step / unit) * 10 ** digits)) digits++;
-  return all.map((t) => (t ? `${(t / unit).toFixed(digits)} ${name}` : "0"));
+  return all.map((t) => (t ? `${(t / unit).toFixed(digits)}\u00a0${name}` : "0"));
 }
 
 export const stream = (n) =>

@@ -3,7 +3,7 @@
 import { commandBox, el, missing, rich, scroller, table, unbroken } from "./dom.js";
 import { causeLink } from "./causes.js";
 import { placeText } from "./verdict.js";
-import { isNumber, list, object, seconds } from "./format.js";
+import { isNumber, keepUnits, list, object, seconds } from "./format.js";
 
 function endOf(row) {
   if (isNumber(row.signal)) return `signal ${row.signal}`;
@@ -83,11 +83,12 @@ function otherFailures(data) {
   ];
 }
 
-const STATUS = { OK: "good", WARN: "warn", FAIL: "bad", "?": "soft" };
+const STATUS = { OK: "good", WARN: "warn", FAIL: "bad", NONE: "soft", "?": "soft" };
 const STATUS_WORDS = {
   OK: "fine",
   WARN: "may affect some programs",
   FAIL: "programs fail",
+  NONE: "nothing is there to check",
   "?": "could not be checked",
 };
 
@@ -110,7 +111,7 @@ function checksOf(data) {
             c.status,
           ),
           [
-            unbroken(c.text),
+            unbroken(keepUnits(String(c.text))),
             c.cause ? [" ", causeLink(data, c.cause)] : null,
             c.command ? commandBox(c.command) : null,
           ],

@@ -59,7 +59,7 @@ function codeLine(number, words, current) {
     "li",
     { "aria-current": current ? "true" : null },
     el("span", {}, (current ? "\u25b8 " : "") + number),
-    words,
+    document.createTextNode(words),
   );
 }
 
@@ -317,7 +317,7 @@ export function verdictPanel(data, process, below) {
         : data.input.kind === "snapshot"
           ? "No out-of-memory error in this snapshot"
           : "No CUDA failure"
-      : sentence(keepUnits(verdict.title));
+      : sentence(verdict.title);
   const body = none
     ? noneOf(data, verdict, below)
     : el(
@@ -355,9 +355,6 @@ export function verdictPanel(data, process, below) {
       : null,
   );
 }
-
-// A number and its unit stay on one line.
-const keepUnits = (text) => (typeof text === "string" ? text.replace(/(\d) ([KMGTP]?i?B\b)/g, "$1\u00a0$2") : text);
 
 function noticeOf(data, process) {
   const words = [...list(data.missing), ...list(object(process.detail).gaps)].filter(Boolean);

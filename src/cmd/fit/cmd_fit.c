@@ -337,7 +337,7 @@ static int cards_show(struct fit *f, const struct replays *all, char *const *pro
 	JSON_ADD(to, J_VALUE("recorded", replays_json(all)), J_VALUE("cards", rows_json(row, f->n_cards)));
 	if (!given.json) {
 		for (size_t i = 0; i < all->n; i++)
-			what_if_print_head(stdout, all->list[i].trace, all->list[i].device, all->list[i].replay);
+			what_if_print_head(stdout, all->list[i].trace, all->list[i].device, all->list[i].replay, program);
 		what_if_print(stdout, row, f->n_cards, &(struct what_if_style){.first = "GPU", .changes = true});
 		tell_misfit(program, row, f->n_cards);
 	}

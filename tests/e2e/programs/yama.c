@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 static const char *other_path(const char *path)
 {
@@ -45,16 +47,35 @@ static int open_as(const char *name, const char *path, int flags, mode_t mode)
 OPEN(open)
 OPEN(open64)
 
-int stat(const char *path, struct stat *to)
+/*
+ * stat has four names, and which of them a program calls depends on the glibc it was built with: before 2.33 __xstat, since then
+ * stat; what we ship calls __fxstatat (src/portable). All ask the kernel: a call of stat from here would be one of the others.
+ */
+static int stat_as(int at, const char *path, struct stat *to, int flags)
 {
-	return fstatat(AT_FDCWD, other_path(path), to, 0);
+	return (int)syscall(SYS_newfstatat, at, other_path(path), to, flags);
 }
 
-/* What a build that runs on older systems calls. */
+int stat(const char *path, struct stat *to)
+{
+	return stat_as(AT_FDCWD, path, to, 0);
+}
+
+int fstatat(int at, const char *path, struct stat *to, int flags)
+{
+	return stat_as(at, path, to, flags);
+}
+
+int __xstat(int version, const char *path, struct stat *to)
+{
+	(void)version;
+	return stat_as(AT_FDCWD, path, to, 0);
+}
+
 int __fxstatat(int version, int at, const char *path, struct stat *to, int flags)
 {
 	(void)version;
-	return fstatat(at, other_path(path), to, flags);
+	return stat_as(at, path, to, flags);
 }
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long n, const struct iovec *from, unsigned long m,
