@@ -196,6 +196,19 @@ static bool walk_asleep(struct process_look *l, struct seen *s, struct py_walked
 	return false;
 }
 
+void look_native(struct process_look *l, struct seen *s)
+{
+	struct py_walked *w;
+
+	if (s->native || !s->task.in_call)
+		return;
+	w = xmalloc(sizeof(*w));
+	s->native = xcalloc(1, sizeof(*s->native));
+	if (!walk_asleep(l, s, w))
+		s->native->n = 0;
+	free(w);
+}
+
 static bool walk_stopped(struct process_look *l, struct seen *s, struct py_walked *w)
 {
 	struct stopped stop;
@@ -289,6 +302,18 @@ static bool library_moved(const struct seen_frame *a, size_t n_a, const struct s
 	return false;
 }
 
+static void note_place(struct process_look *l, struct seen *s, const struct seen_frame *f)
+{
+	int64_t at = py_lasti(&l->py.l, f->raw.code, f->raw.instr);
+
+	if (s->own_code != f->raw.code) {
+		s->own_code = f->raw.code;
+		s->low = s->high = at;
+	}
+	s->low = at < s->low ? at : s->low;
+	s->high = at > s->high ? at : s->high;
+}
+
 static void note_frames(struct process_look *l, struct seen *s, const struct py_walked *w)
 {
 	struct seen_frame *now;
@@ -296,6 +321,8 @@ static void note_frames(struct process_look *l, struct seen *s, const struct py_
 
 	if (own < n && (!s->least_line || now[own].at.line < s->least_line))
 		s->least_line = now[own].at.line;
+	if (own < n)
+		note_place(l, s, &now[own]);
 	s->library_moved |= library_moved(s->last, s->n_last, now, n);
 	free(s->last);
 	s->last = now;

@@ -50,6 +50,8 @@ struct seen {
 	bool library_moved;	/* a variable of a frame of Python's library has changed */
 	bool unread;		/* its stack could not be read */
 	uint32_t least_line;	/* of its innermost own frame */
+	uint64_t own_code;	/* of that frame; where it was met, in bytes of its code */
+	int64_t low, high;
 	struct native_stack *native;
 	bool gone;
 };
@@ -76,6 +78,9 @@ int look_open(struct process_look *l, pid_t pid, const struct look_options *o, s
 /* One look; false: the process is gone. */
 bool look_once(struct process_look *l);
 void look_close(struct process_look *l);
+
+/* The native stack of a thread that sleeps and is no thread of Python's: those are copied only when asked for. */
+void look_native(struct process_look *l, struct seen *s);
 
 struct seen *look_thread(const struct process_look *l, uint32_t tid);
 struct seen *look_state(const struct process_look *l, uint64_t state);
