@@ -324,7 +324,7 @@ static void tell_absent(struct story *s)
 				       call ? call : "",
 				       r->state == JOB_ENDED && !has_failed(r) ? "had ended, without an error"
 				       : r->doing ? pool_printf(p, "was at %s", r->doing)
-						  : "did not record what it did instead"));
+									       : "did not record what it did instead"));
 	}
 }
 
@@ -439,7 +439,6 @@ static enum job_how find_silent(struct story *s)
 		s->origin[i] = s->end[i] == END_HURT || s->end[i] == END_ABORTED;
 	return hurt ? HOW_UNKNOWN : HOW_NOT;
 }
-
 
 static enum job_how find_origins(struct story *s)
 {
@@ -747,14 +746,16 @@ static const char *title_of_failed(struct story *s, const char *who)
 		return pool_printf(p, "%s %s first is not known", who,
 				   a->how == HOW_KILLED	    ? "were killed; which was killed"
 				   : first_is(s, END_OWN) ? "failed on their own; which failed"
-							    : "failed or were killed; which was");
+							  : "failed or were killed; which was");
 	if (a->how == HOW_KILLED && !a->ordered)
 		return pool_printf(p, "%s was killed by %s, but may not have been the first to end", who,
 				   r->signal ? "signal 9" : "a signal");
 	if (a->how == HOW_KILLED)
-		return pool_printf(p, r->signal ? "%s was killed first, by signal 9" : "%s was the first to be ended by a signal", who);
-	return pool_printf(p, a->ordered ? "%s failed first: %s" : "%s failed, but may not have been the first: %s", who,
-			   did_words(s, a->first[0], &deed));
+		return pool_printf(
+			p, r->signal ? "%s was killed first, by signal 9" : "%s was the first to be ended by a signal",
+			who);
+	return pool_printf(p, a->ordered ? "%s failed first: %s" : "%s failed, but may not have been the first: %s",
+			   who, did_words(s, a->first[0], &deed));
 }
 
 static const char *title_of(struct story *s)
@@ -771,7 +772,7 @@ static const char *title_of(struct story *s)
 		return title_of_failed(s, who);
 	case HOW_DIVERGED:
 		return pool_printf(p, a->ordered ? "%s called a different collective than the others"
-						 : "%s called different collectives; which one is wrong is not known",
+					      : "%s called different collectives; which one is wrong is not known",
 				   who);
 	case HOW_ABSENT:
 		return pool_printf(p, "%s never came to a collective that the others wait for", who);

@@ -63,8 +63,12 @@ static const char *did_each(const struct job_part *part, struct pool *pool)
 
 static struct job_group group_of(const struct job_answer *a, const struct item *item, size_t n, struct pool *pool)
 {
-	struct job_group g = {
-		.role = item->part->role, .did = n > 1 ? did_each(item->part, pool) : item->part->did, .deed = item->part->deed, .at = item->part->at, .n = n, .example = item->index};
+	struct job_group g = {.role = item->part->role,
+			      .did = n > 1 ? did_each(item->part, pool) : item->part->did,
+			      .deed = item->part->deed,
+			      .at = item->part->at,
+			      .n = n,
+			      .example = item->index};
 
 	g.rank = pool_alloc(pool, (n + 1) * sizeof(*g.rank));
 	g.member = pool_alloc(pool, (n + 1) * sizeof(*g.member));

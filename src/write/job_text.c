@@ -71,8 +71,9 @@ static void print_group(struct wrap *w, const struct job_group *g, struct pool *
 	else if (g->n_ranks == g->n)
 		wrap_printf(w, "%s ranks (%s): %s%s", count(p, g->n), ranks, g->did, at);
 	else
-		wrap_printf(w, "%s processes%s%s%s: %s%s", count(p, g->n), g->n_ranks ? g->n_ranks == 1 ? " (rank " : " (ranks " : "", ranks,
-			    g->n_ranks ? ")" : "", g->did, at);
+		wrap_printf(w, "%s processes%s%s%s: %s%s", count(p, g->n),
+			    g->n_ranks ? g->n_ranks == 1 ? " (rank " : " (ranks " : "", ranks, g->n_ranks ? ")" : "",
+			    g->did, at);
 }
 
 static void print_groups(struct wrap *w, const struct job_answer *a, struct pool *p)

@@ -137,7 +137,7 @@ static bool find_socket(pid_t pid, const char *table, unsigned long long inode, 
 			     : state == 10   ? pool_printf(pool, "a socket that listens on %s", from)
 			     : state == 2 ? pool_printf(pool, "a socket that tries to connect to %s", to)
 			     : state == 8 ? pool_printf(pool, "a socket whose peer %s has closed its end", to)
-					  : pool_printf(pool, "a socket, %s to %s", from, to);
+					     : pool_printf(pool, "a socket, %s to %s", from, to);
 	}
 	if (f)
 		fclose(f);
@@ -227,7 +227,8 @@ struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool)
 		told.alone = !told.peer;
 	} else if (str_starts(link, "socket:[")) {
 		tell_socket(&told, pid, link, pool);
-	} else if ((str_starts(link, "/dev/pts/") && strcmp(link, "/dev/pts/ptmx") != 0) || str_starts(link, "/dev/tty") || !strcmp(link, "/dev/console")) {
+	} else if ((str_starts(link, "/dev/pts/") && strcmp(link, "/dev/pts/ptmx") != 0) ||
+		   str_starts(link, "/dev/tty") || !strcmp(link, "/dev/console")) {
 		told = (struct fd_told){FD_TERMINAL, "a terminal", 0, false, false};
 	} else if (str_starts(link, "/dev/nvidia")) {
 		told = (struct fd_told){FD_GPU, pool_strdup(pool, link), 0, false, false};

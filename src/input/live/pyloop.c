@@ -38,12 +38,14 @@ enum does { DOES_NOTHING, DOES_EXTEND, DOES_CALL, DOES_ITERATE, DOES_NAME, DOES_
 #define JUMP_STORE_STORE JUMP_NONE
 #define IS_CALL(name)	((STARTS(name, "CALL") && !STARTS(name, "CALL_INTRINSIC")) || STARTS(name, "INSTRUMENTED_CALL"))
 #define DOES(minor, name)                                                                                                 \
-	(IS(name, "EXTENDED_ARG") ? DOES_EXTEND : IS_CALL(name) ? DOES_CALL :                                              \
-	 STARTS(name, "FOR_ITER") || STARTS(name, "INSTRUMENTED_FOR_ITER") ? DOES_ITERATE :                                \
-	 STARTS(name, "LOAD_GLOBAL") ? ((minor) >= 11 ? DOES_NAME_1 : DOES_NAME) :                                         \
-	 STARTS(name, "LOAD_ATTR") ? ((minor) >= 12 ? DOES_NAME_1 : DOES_NAME) :                                           \
-	 STARTS(name, "LOAD_SUPER_ATTR") ? DOES_NAME_2 :                                                                   \
-	 IS(name, "LOAD_NAME") || STARTS(name, "LOAD_METHOD") ? DOES_NAME : DOES_NOTHING)
+	(IS(name, "EXTENDED_ARG")					     ? DOES_EXTEND \
+	 : IS_CALL(name)						     ? DOES_CALL \
+	 : STARTS(name, "FOR_ITER") || STARTS(name, "INSTRUMENTED_FOR_ITER") ? DOES_ITERATE \
+	 : STARTS(name, "LOAD_GLOBAL")					     ? ((minor) >= 11 ? DOES_NAME_1 : DOES_NAME) \
+	 : STARTS(name, "LOAD_ATTR")					     ? ((minor) >= 12 ? DOES_NAME_1 : DOES_NAME) \
+	 : STARTS(name, "LOAD_SUPER_ATTR")				     ? DOES_NAME_2 \
+	 : IS(name, "LOAD_NAME") || STARTS(name, "LOAD_METHOD")		     ? DOES_NAME \
+									     : DOES_NOTHING)
 
 struct op { bool known; uint8_t caches, jump, does; };
 static const struct op ops[LAST_MINOR - FIRST_MINOR + 1][256] = {
@@ -193,7 +195,8 @@ const char *pyloop_may_end(struct pyproc *p, uint64_t code, int64_t low, int64_t
 
 	if (p->l.minor < FIRST_MINOR || p->l.minor > LAST_MINOR || low < 0 || high < low)
 		return text;
-	if (read_code(p, code, &c) && high / 2 < (int64_t)c.n && find_loop(&c, (uint32_t)low / 2, (uint32_t)high / 2, &from, &to))
+	if (read_code(p, code, &c) && high / 2 < (int64_t)c.n &&
+	    find_loop(&c, (uint32_t)low / 2, (uint32_t)high / 2, &from, &to))
 		text = to ? may_end(p, &c, from, to, pool) : "it is inside a call, which may return";
 	free(c.bytes);
 	return text;

@@ -156,14 +156,14 @@ bool waits_inside(const struct live_thread *t)
 {
 	enum live_waits w = t->waits;
 
-	return w == LIVE_GIL || w == LIVE_LOCK || w == LIVE_QUEUE || w == LIVE_QUEUE_ROOM || w == LIVE_QUEUE_DONE || w == LIVE_CONDITION || w == LIVE_THREAD ||
-	       w == LIVE_TASKS || t->alone;
+	return w == LIVE_GIL || w == LIVE_LOCK || w == LIVE_QUEUE || w == LIVE_QUEUE_ROOM || w == LIVE_QUEUE_DONE ||
+	       w == LIVE_CONDITION || w == LIVE_THREAD || w == LIVE_TASKS || t->alone;
 }
 
 static bool waits_for_process(const struct live_thread *t)
 {
-	return t->waits == LIVE_WORKER || t->waits == LIVE_PROCESS || t->waits == LIVE_PIPE || t->waits == LIVE_DEVICE ||
-	       t->waits == LIVE_SOCKET || t->waits == LIVE_EVENT || t->shared;
+	return t->waits == LIVE_WORKER || t->waits == LIVE_PROCESS || t->waits == LIVE_PIPE ||
+	       t->waits == LIVE_DEVICE || t->waits == LIVE_SOCKET || t->waits == LIVE_EVENT || t->shared;
 }
 
 /* A loop may wait for a file or for memory that a child changes; the other ranks may be children. */
