@@ -222,7 +222,7 @@ static void wait_lock_of_file(struct live_thread *t, pid_t pid, int fd, struct p
 	t->what = told.text;
 	t->alone = holder == pid;
 	if (t->alone)
-		t->peer_text = "the process holds this lock itself, through another descriptor of the same file";
+		t->peer_text = "it is this process itself, which has the file open twice";
 	else
 		tell_peer(t, holder, pool);
 }

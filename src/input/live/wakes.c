@@ -84,6 +84,20 @@ static const char *const native_helpers[] = {
 #include "kb/native_helpers.def"
 };
 
+static const char *const native_servers[] = {
+#define NATIVE_SERVER(name) name,
+#include "kb/native_helpers.def"
+};
+
+static bool is_native_server(const struct live_thread *t)
+{
+	for (size_t i = 0; i < t->n_native; i++)
+		for (size_t k = 0; t->native[i].function && k < sizeof(native_servers) / sizeof(native_servers[0]); k++)
+			if (strstr(t->native[i].function, native_servers[k]))
+				return true;
+	return false;
+}
+
 static bool is_native_helper(const char *library)
 {
 	for (size_t i = 0; i < sizeof(native_helpers) / sizeof(native_helpers[0]); i++)
@@ -135,7 +149,8 @@ static bool may_go_on(const struct live_thread *t, const char *torch_path)
 }
 
 /* A thread that waits for somebody outside, or only for a while, may call into Python then. */
-static const char *of_native_threads(const struct live *of, const struct process_look *l, struct pool *pool)
+static const char *of_native_threads(const struct live *of, const struct live_thread *waits,
+				     const struct process_look *l, struct pool *pool)
 {
 	for (size_t i = 0; of->python && i < of->n; i++) {
 		const struct live_thread *t = &of->thread[i];
@@ -144,6 +159,9 @@ static const char *of_native_threads(const struct live *of, const struct process
 		if (library)
 			return pool_printf(pool, "%s of %s %s, and may call a function of the program's",
 					   live_thread_name(t, pool), library, what_it_does(t, pool));
+		if (waits->waits == LIVE_CONDITION && !t->python && is_native_server(t))
+			return pool_printf(pool, "%s serves other processes, which may be all that the program does",
+					   live_thread_name(t, pool));
 	}
 	return NULL;
 }
@@ -280,7 +298,7 @@ const char *what_wakes(const struct live *of, const struct live_thread *t, struc
 	if (of_other_thread(t))
 		text = of_threads(of, t, l->torch_path, pool);
 	if (!text && of_other_thread(t))
-		text = of_native_threads(of, l, pool);
+		text = of_native_threads(of, t, l, pool);
 	if (!text && of_other_process(t))
 		text = of_processes(of, t, pool);
 	if (!text && ends_by_signal(t))
