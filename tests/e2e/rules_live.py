@@ -852,6 +852,19 @@ def run():
     collections.deque(iter(f, 1), maxlen=0)
 run()
 """,
+    "property": """
+import time
+class Timer:
+    def __init__(self):
+        self.end = time.monotonic() + 1000
+    @property
+    def over(self):
+        return time.monotonic() > self.end
+def wait(timer):
+    while not timer.over:
+        pass
+wait(Timer())
+""",
     "warm_up": """
 import time
 def f(x): return x * x

@@ -100,6 +100,10 @@ bool look_undecided(const struct process_look *l);
  * if it did not run meanwhile. */
 bool look_one_instruction(struct process_look *l, struct seen *s);
 
+/* Watches a thread that runs: a function of the program's own that its innermost own frame calls, be it from native code or as a property. NULL: it was
+ * met in none. */
+const char *look_called(struct process_look *l, const struct seen *s);
+
 /* Why a process cannot be looked at: `rc` is what the kernel said. */
 int look_refused(pid_t pid, int rc, struct err *e);
 

@@ -281,8 +281,15 @@ static const char *of_loop(const struct live_thread *t, struct process_look *l, 
 {
 	const struct seen *s = t->waits == LIVE_LOOP ? look_thread(l, t->tid) : NULL;
 
+	const char *called, *text;
+
+	if (!s || !s->own_code)
+		return NULL;
 	remote_forget(&l->remote);
-	return s && s->own_code ? pyloop_may_end(&l->py, s->own_code, s->low, s->high, pool) : NULL;
+	text = pyloop_may_end(&l->py, s->own_code, s->low, s->high, pool);
+	called = text ? NULL : look_called(l, s);
+	return called ? pool_printf(pool, "it calls %s in this loop, which may return something else each time", called)
+		      : text;
 }
 
 const char *what_wakes(const struct live *of, const struct live_thread *t, struct process_look *l, struct pool *pool)
