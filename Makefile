@@ -85,7 +85,7 @@ help:
 ## make check-memory SEED=… COUNT=…  programs that run out of memory, made from a seed, likewise; their labels are true by construction
 ## make soak        random programs on the simulated GPU with and without cuwhy, for an hour (SECONDS=3600 SEED=1), partly under sanitizers
 ## make check-kills  kills programs at random moments (KILLS=10000): every recording must open
-## make check-histories  47 planted histories of a job of 1,024 ranks with skewed clocks, and the time for 4,096 (in small: check-job)
+## make check-histories  51 planted histories of a job of 1,024 ranks with skewed clocks, and the time for 4,096 (in small: check-job)
 ## make check-launchers  torchrun, mpirun, Slurm, Ray, Kubernetes: the rank that fails must be named in each; says what to install
 ## make check-gpu   the programs in tests/gpu on a real GPU with the installed PyTorch
 ## make check-wild WILD=folder  other people's suites and programs (PyTorch, Triton, CuPy, nanoGPT), fetched into that folder,

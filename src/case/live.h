@@ -18,6 +18,8 @@
 	X(GIL, "gil", "the GIL")                                           \
 	X(LOCK, "lock", "a lock")                                          \
 	X(QUEUE, "queue", "an item of a queue")                            \
+	X(QUEUE_ROOM, "queue-room", "room in a queue")                     \
+	X(QUEUE_DONE, "queue-done", "the items of a queue to be processed") \
 	X(CONDITION, "condition", "a condition or an event")               \
 	X(THREAD, "thread", "another thread to end")                       \
 	X(TASKS, "tasks", "tasks of its own event loop")                   \
@@ -30,8 +32,10 @@
 	X(COLLECTIVE, "collective", "other ranks, in a collective")        \
 	X(CUDA, "cuda", "the GPU")                                         \
 	X(SLEEP, "sleep", "time to pass")                                  \
+	X(SIGNAL, "signal", "a signal")                                    \
 	X(FILE_LOCK, "file-lock", "the lock of a file")                    \
 	X(FILE, "file", "a file")                                          \
+	X(DEVICE, "device", "a device")                                    \
 	X(TERMINAL, "terminal", "input from a terminal")                   \
 	X(STOPPED, "stopped", "a signal to continue: it is stopped")       \
 	X(EVENT, "event", "events on several files or sockets")            \
@@ -60,6 +64,7 @@ struct live_thread {
 	bool moved;		/* between the looks */
 	bool busy;		/* it had a processor, or was ready for one */
 	const char *changes;	/* a loop in which no variable changes: what does; NULL = nothing that can be seen */
+	bool public;		/* any process may end the wait: it is for the other end of a named pipe */
 	bool shared;		/* the lock that it waits for is in memory that processes share */
 	char state;
 	double cpu;		/* share of the time between the looks on a processor */

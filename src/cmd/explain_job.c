@@ -183,6 +183,7 @@ static void add_file(struct job *j, const char *path)
 	} else if (flight_read(&r, path, &j->pool, &e) != 0) {
 		fprintf(stderr, "cuwhy: skipped: '%s': %s\n", path, e.msg);
 		last_attempt(j)->n_damaged++;
+		job_attempt_add_unread(last_attempt(j), flight_rank_of_name(path));
 	} else {
 		if (r.state == JOB_ENDED)
 			r.of_peers = victim_words_in(r.exception, r.message);

@@ -51,6 +51,14 @@ static bool is_rank_name(const char *name)
 	       !str_ends(name, ".verdict.json");
 }
 
+/* "rank-3.node1.4711.json": 3 */
+static uint32_t rank_of_name(const char *name)
+{
+	unsigned int rank;
+
+	return sscanf(name, "rank-%9u.", &rank) == 1 ? rank : JOB_UNKNOWN;
+}
+
 void job_rank_name(char *to, size_t size, const struct job_rank *r)
 {
 	char node[80];
@@ -206,10 +214,19 @@ static int by_rank(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 void job_attempt_sort(struct job_attempt *a)
 {
 	if (a->n)
 		qsort(a->rank, a->n, sizeof(*a->rank), by_rank);
+	if (a->n_unread)
+		qsort(a->unread, a->n_unread, sizeof(*a->unread), by_number);
 }
 
 void job_attempt_add(struct job_attempt *a, const struct job_rank *r)
@@ -218,6 +235,15 @@ void job_attempt_add(struct job_attempt *a, const struct job_rank *r)
 	if ((a->n & (a->n - 1)) == 0)
 		a->rank = xrealloc(a->rank, a->n ? a->n * 2 : 1, sizeof(*a->rank));
 	a->rank[a->n++] = *r;
+}
+
+void job_attempt_add_unread(struct job_attempt *a, uint32_t rank)
+{
+	if (rank == JOB_UNKNOWN)
+		return;
+	if ((a->n_unread & (a->n_unread - 1)) == 0)
+		a->unread = xrealloc(a->unread, a->n_unread ? a->n_unread * 2 : 1, sizeof(*a->unread));
+	a->unread[a->n_unread++] = rank;
 }
 
 static uint64_t real_start(const struct job_rank *r)
@@ -290,8 +316,10 @@ static void read_attempt(struct job_attempt *a, int folder, struct pool *pool)
 			a->n_foreign++;
 		else if (rc != 0)
 			a->n_damaged++;
-		if (rc != 0)
+		if (rc != 0) {
+			job_attempt_add_unread(a, rank_of_name(names.list[i]));
 			continue;
+		}
 		if (r.real_ns > a->newest_real_ns)
 			a->newest_real_ns = r.real_ns;
 		job_attempt_add(a, &r);
@@ -363,35 +391,91 @@ static int64_t last_written(int folder)
 	return newest;
 }
 
+struct dated {
+	size_t index;
+	int64_t at;
+};
+
+static int by_date(const void *a, const void *b)
+{
+	const struct dated *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at > y->at ? -1 : 1;
+	return x->index > y->index ? -1 : x->index < y->index;
+}
+
+/* The newest first. Returns how many can be opened. */
+static size_t order_by_date(struct dated *list, const struct names *names, int folder)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < names->n; i++) {
+		int fd = open_folder(folder, names->list[i]);
+
+		if (fd < 0)
+			continue;
+		list[n++] = (struct dated){i, last_written(fd)};
+		close(fd);
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), by_date);
+	return n;
+}
+
+static bool has_ranks(const struct job *j)
+{
+	for (size_t i = 0; i < j->n_attempts; i++)
+		if (j->attempt[i].n)
+			return true;
+	return false;
+}
+
+static void free_attempts(struct job *j)
+{
+	for (size_t i = 0; i < j->n_attempts; i++) {
+		free(j->attempt[i].rank);
+		free(j->attempt[i].unread);
+	}
+	free(j->attempt);
+	j->attempt = NULL;
+	j->n_attempts = 0;
+}
+
+static bool read_job_named(struct job *j, int folder, const char *name)
+{
+	int fd = open_folder(folder, name);
+
+	free_attempts(j);
+	if (fd < 0)
+		return false;
+	j->id = pool_strdup(&j->pool, name + strlen("job-"));
+	read_job(j, fd, name);
+	close(fd);
+	return has_ranks(j);
+}
+
+/* One without a single file that can be read, such as a folder that another user put there, does not hide an older one that has some. */
 static void read_newest_job(struct job *j, int folder)
 {
 	struct names names = {0};
-	int64_t newest = -1, at;
-	size_t which = 0;
-	int fd;
+	struct dated *list;
+	size_t n, which = 0;
 
 	names_in(&names, folder, is_job_name, FOLDERS_MAX);
-	for (size_t i = 0; i < names.n; i++) {
-		fd = open_folder(folder, names.list[i]);
-		if (fd < 0)
-			continue;
-		at = last_written(fd);
-		close(fd);
-		if (at >= newest) {
-			newest = at;
-			which = i;
-		}
+	list = xcalloc(names.n + 1, sizeof(*list));
+	n = order_by_date(list, &names, folder);
+	while (which < n && !read_job_named(j, folder, names.list[list[which].index]))
+		which++;
+	if (which == n && n) {	/* none: what is wrong with the newest */
+		which = 0;
+		read_job_named(j, folder, names.list[list[0].index]);
 	}
-	fd = newest >= 0 ? open_folder(folder, names.list[which]) : -1;
-	if (fd >= 0) {
-		j->id = pool_strdup(&j->pool, names.list[which] + strlen("job-"));
-		read_job(j, fd, names.list[which]);
-		close(fd);
-	}
-	j->other = pool_alloc(&j->pool, (names.n + 1) * sizeof(*j->other));
-	for (size_t i = 0; fd >= 0 && i < names.n; i++)
+	j->other = pool_alloc(&j->pool, (n + 1) * sizeof(*j->other));
+	for (size_t i = 0; i < n; i++)
 		if (i != which)
-			j->other[j->n_others++] = pool_strdup(&j->pool, names.list[i] + strlen("job-"));
+			j->other[j->n_others++] = pool_strdup(&j->pool, names.list[list[i].index] + strlen("job-"));
+	free(list);
 	names_free(&names);
 }
 
@@ -554,9 +638,7 @@ void job_free(struct job *j)
 {
 	if (!j)
 		return;
-	for (size_t i = 0; i < j->n_attempts; i++)
-		free(j->attempt[i].rank);
-	free(j->attempt);
+	free_attempts(j);
 	pool_release(&j->pool);
 	free(j);
 }

@@ -29,6 +29,8 @@ struct job_attempt {
 	struct job_rank *rank;		/* by rank; those without one last */
 	size_t n;
 	size_t n_damaged, n_foreign, n_older;	/* files that were left out: not ours, another user's, of an earlier run */
+	uint32_t *unread;		/* ranks whose files were damaged or another user's, ascending, by their names */
+	size_t n_unread;
 	size_t n_twice;		/* and of ranks that ran twice at the same time: two programs under one job id */
 	bool too_many;
 	uint64_t newest_real_ns;
@@ -57,6 +59,8 @@ json_t *job_verdict_read(const struct job *j, const struct job_attempt *a, const
 /* Adds what another source tells of a rank. */
 void job_attempt_add(struct job_attempt *a, const struct job_rank *r);
 void job_attempt_sort(struct job_attempt *a);
+/* A file of this rank was there, but could not be read. JOB_UNKNOWN: of no rank. */
+void job_attempt_add_unread(struct job_attempt *a, uint32_t rank);
 
 /* --- writing ------------------------------------------------------------------------------------ */
 

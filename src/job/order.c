@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/format.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "job/clocks.h"
 #include "job/collectives.h"
 #include "job/folder.h"
@@ -160,11 +161,12 @@ static enum end end_of(const struct job_rank *r)
 }
 
 /* When an end is noticed depends on who watches: two supervisors may notice two ends in the wrong order. So an end has two times, between
- * which it happened. A process that was seen alive, or came to a collective, had not ended then. 0 = not known. */
+ * which it happened. A process that was seen alive, noted a failure, or came to a collective, had not ended then. 0 = not known. */
 static uint64_t alive_at(const struct job_rank *r)
 {
 	uint64_t at = r->alive_ns > r->started_ns ? r->alive_ns : r->started_ns;
 
+	at = r->failed_ns > at ? r->failed_ns : at;
 	for (size_t i = 0; i < r->n_comms; i++) {
 		const struct job_comm *c = &r->comm[i];
 		uint64_t mark = c->n_marks ? c->mark[c->n_marks - 1].out_ns : 0;
@@ -175,21 +177,25 @@ static uint64_t alive_at(const struct job_rank *r)
 	return at;
 }
 
-/* A process writes down when it failed. */
-static uint64_t failed_by(const struct job_rank *r)
+/* A process writes down when it failed. What one noted that was killed later is not why it ended. */
+static uint64_t failed_by(const struct story *s, size_t i)
 {
-	return r->failed_ns ? r->failed_ns : r->ended_ns;
+	const struct job_rank *r = &s->rank[i];
+
+	return r->failed_ns && s->end[i] != END_KILLED ? r->failed_ns : r->ended_ns;
 }
 
-static uint64_t failed_after(const struct job_rank *r)
+static uint64_t failed_after(const struct story *s, size_t i)
 {
-	return r->failed_ns ? r->failed_ns : alive_at(r);
+	const struct job_rank *r = &s->rank[i];
+
+	return r->failed_ns && s->end[i] != END_KILLED ? r->failed_ns : alive_at(r);
 }
 
 /* Proven, not likely. */
 static bool before(struct story *s, size_t a, size_t b)
 {
-	return job_clocks_before(s->clocks, a, failed_by(&s->rank[a]), b, failed_after(&s->rank[b]));
+	return job_clocks_before(s->clocks, a, failed_by(s, a), b, failed_after(s, b));
 }
 
 /* A launcher ends the others after one has ended: what ended before that was ended by something else. */
@@ -216,13 +222,25 @@ static bool any_end(const struct story *s, enum end end)
 	return false;
 }
 
-/* Could the end of `i` be a consequence of one that failed by itself? */
+/* May a launcher have killed `i` because `k` failed? Where their clocks are related, that takes a proof that `i` outlived the failure of `k`:
+ * signal 9 is also what the kernel sends when memory runs out, and then `k` may be the consequence. Where nothing relates the clocks there is
+ * no proof either way, and launchers kill more often than the kernel does. */
+static bool killed_because_of(struct story *s, size_t i, size_t k)
+{
+	int64_t low, high;
+
+	if (ended_before(s, i, k))
+		return false;
+	return before(s, k, i) || !job_clocks_apart(s->clocks, i, k, &low, &high);
+}
+
+/* Is the end of `i` a consequence of one that failed by itself, as far as can be known? */
 static bool is_explained(struct story *s, size_t i)
 {
 	for (size_t k = 0; k < s->n; k++) {
 		if (!s->origin[k] || k == i)
 			continue;
-		if (s->end[i] == END_KILLED ? !ended_before(s, i, k) : !before(s, i, k))
+		if (s->end[i] == END_KILLED ? killed_because_of(s, i, k) : !before(s, i, k))
 			return true;
 	}
 	return false;
@@ -289,7 +307,7 @@ static void tell_divergence(struct story *s)
 		because(s, pool_printf(p, "the calls of communicator %s differ, at number %s or before", d->comm,
 				       number_text(p, d->seq)));
 	if (d->no_most)
-		because(s, "no call has a majority: which rank is wrong cannot be told");
+		because(s, "no call has a majority, so it is not known which rank is wrong");
 }
 
 static void tell_absent(struct story *s)
@@ -306,7 +324,7 @@ static void tell_absent(struct story *s)
 				       call ? call : "",
 				       r->state == JOB_ENDED && !has_failed(r) ? "had ended, without an error"
 				       : r->doing ? pool_printf(p, "was at %s", r->doing)
-						  : "left no word about what it did instead"));
+									       : "did not record what it did instead"));
 	}
 }
 
@@ -422,14 +440,6 @@ static enum job_how find_silent(struct story *s)
 	return hurt ? HOW_UNKNOWN : HOW_NOT;
 }
 
-static enum job_how how_of(const struct story *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->origin[i] && s->end[i] == END_OWN)
-			return HOW_FAILED;
-	return HOW_KILLED;
-}
-
 static enum job_how find_origins(struct story *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -441,7 +451,7 @@ static enum job_how find_origins(struct story *s)
 		return HOW_DIVERGED;
 	}
 	if (any_origin(s) && !complaint_left(s))
-		return how_of(s);
+		return HOW_FAILED;	/* or killed: find_first() knows which of them counts */
 	if (any_origin(s))
 		because(s, "ranks complained about a peer before any rank failed by itself");
 	return find_silent(s);
@@ -470,9 +480,32 @@ static bool one_node(const struct story *s)
 	return s->a->n_first > 0;
 }
 
+static bool first_is(const struct story *s, enum end end)
+{
+	for (size_t i = 0; i < s->a->n_first; i++)
+		if (s->end[s->a->first[i]] != end)
+			return false;
+	return true;
+}
+
+/* A rank whose file cannot be read may have failed before the first of the others. What collectives prove about a rank that called another one
+ * holds without it. */
+static void doubt_unread(struct story *s)
+{
+	struct job_answer *a = s->a;
+	struct pool *p = &a->pool;
+
+	if (!a->n_unread || !a->ordered || a->how == HOW_DIVERGED || a->how == HOW_MISSING)
+		return;
+	a->ordered = false;
+	because(s, pool_printf(p, "the file%s of rank%s %s cannot be read: %s may have failed before",
+			       a->n_unread == 1 ? "" : "s", a->n_unread == 1 ? "" : "s",
+			       job_ranges(p, a->unread, a->n_unread, 6), a->n_unread == 1 ? "it" : "one of them"));
+}
+
 static void find_first(struct story *s)
 {
-	bool by_time = s->a->how == HOW_FAILED || s->a->how == HOW_KILLED;
+	bool by_time = s->a->how == HOW_FAILED;
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
@@ -480,14 +513,16 @@ static void find_first(struct story *s)
 		if (s->origin[i] && (!by_time || !is_after_another(s, i)))
 			add_first(s, i);
 	}
+	if (by_time && first_is(s, END_KILLED))
+		s->a->how = HOW_KILLED;
 	s->a->ordered = s->a->n_first == 1 || (s->a->how == HOW_LOST && one_node(s));
 	if (s->a->how == HOW_UNKNOWN || (s->a->how == HOW_DIVERGED && s->divergence.no_most))
 		s->a->ordered = false;
 	if ((s->a->how == HOW_DIVERGED && !s->divergence.no_most) || (s->a->how == HOW_MISSING && s->a->n_missing == 1))
 		s->a->ordered = true;
 	if (n > 1 && by_time && s->a->n_first == 1)
-		because(s, pool_printf(&s->a->pool, "%zu ranks failed by themselves; the others of them provably later",
-				       n));
+		because(s, pool_printf(&s->a->pool, "%zu ranks failed on their own, all but this one provably later", n));
+	doubt_unread(s);
 }
 
 static void tell_clocks(struct story *s)
@@ -501,29 +536,31 @@ static void tell_clocks(struct story *s)
 	a = s->a->first[0];
 	b = s->a->first[1];
 	if (job_clocks_node(s->clocks, a) == job_clocks_node(s->clocks, b))
-		because(s, pool_printf(p, "%s and %s are on one machine, and their times do not tell them apart",
+		because(s, pool_printf(p, "%s and %s are on the same machine, but the times of their ends overlap",
 				       name_of(s, a), name_of(s, b)));
 	else if (job_clocks_apart(s->clocks, a, b, &low, &high))
 		because(s, pool_printf(p, "the clocks of %s and %s are known to within %.3f s, and the failures are closer than that",
 				       s->rank[a].node, s->rank[b].node, (double)(high - low) / 1e9));
 	else
-		because(s, pool_printf(p, "%s and %s share no collective that would tell how far their clocks differ",
+		because(s, pool_printf(p, "%s and %s share no collective, so it is not known how far their clocks differ",
 				       s->rank[a].node, s->rank[b].node));
 }
 
 /* --- what the others did ------------------------------------------------------------------------------ */
 
-static const char *did_words(struct story *s, size_t i)
+/* `*deed`: the words follow the name of the rank ("was killed"); false: they stand for themselves ("out of memory"). */
+static const char *did_words(struct story *s, size_t i, bool *deed)
 {
 	static const char *const ends[] = {[END_FINE] = "ended well",
 					   [END_OWN] = "failed",
 					   [END_HURT] = "lost its peers",
-					   [END_ABORTED] = "aborted in a collective, by signal 6",
+					   [END_ABORTED] = "was aborted by signal 6 in a collective",
 					   [END_TOLD] = NULL,
 					   [END_KILLED] = "was killed by signal 9",
-					   [END_OPEN] = "has not ended, as far as its file says"};
+					   [END_OPEN] = "has no end in its file"};
 	const struct job_rank *r = &s->rank[i];
 
+	*deed = true;
 	if (r->launcher && s->end[i] != END_OWN)
 		return s->end[i] == END_FINE ? "ended well, having started ranks"
 					     : "started ranks, and reported their failure";
@@ -533,16 +570,21 @@ static const char *did_words(struct story *s, size_t i)
 		return "was ended by a signal that only its parent knows";
 	if (s->end[i] == END_TOLD)
 		return pool_printf(&s->a->pool, "was ended by signal %d", r->signal);
-	if (r->of_peers)
-		return r->of_peers;
+	if (r->of_peers) {
+		*deed = str_starts(r->of_peers, "it ");
+		return *deed ? r->of_peers + strlen("it ") : r->of_peers;
+	}
+	*deed = s->end[i] == END_OWN && !r->title && !r->exception;
+	if (*deed)
+		return r->signal ? pool_printf(&s->a->pool, "died by signal %d", r->signal)
+				 : pool_printf(&s->a->pool, "ended with status %d", r->exit);
 	if (s->end[i] == END_OWN)
-		return r->title			    ? r->title
-		       : r->exception && r->message ? pool_printf(&s->a->pool, "%s: %s", r->exception, r->message)
-		       : r->exception		    ? r->exception
-		       : r->signal		    ? pool_printf(&s->a->pool, "died by signal %d", r->signal)
-						    : pool_printf(&s->a->pool, "ended with status %d", r->exit);
+		return r->title	    ? r->title
+		       : r->message ? pool_printf(&s->a->pool, "%s: %s", r->exception, r->message)
+				    : r->exception;
 	if (s->end[i] == END_HURT && r->title && !r->victim_of)
 		return r->title;
+	*deed = true;
 	return ends[s->end[i]];
 }
 
@@ -603,7 +645,7 @@ static void tell_parts(struct story *s)
 			p->of = pid_on_node(s, i, s->rank[i].victim_of);
 		if (p->role == ROLE_VICTIM && p->of == NOBODY && a->n_first == 1)
 			p->of = a->first[0];
-		p->did = did_words(s, i);
+		p->did = did_words(s, i, &p->deed);
 		p->at = at_words(s, i);
 	}
 	for (size_t i = 0; i < a->n_first; i++)
@@ -633,6 +675,27 @@ static void find_missing(struct job_answer *a, const struct job_rank *rank, size
 			i++;
 		if (i == n || rank[i].rank != r)
 			a->missing[a->n_missing++] = r;
+	}
+}
+
+static bool has_rank(const struct job_attempt *at, uint32_t rank)
+{
+	for (size_t i = 0; i < at->n; i++)
+		if (at->rank[i].rank == rank)
+			return true;
+	return false;
+}
+
+/* Ranks that have files, but none that can be read. */
+static void find_unread(struct job_answer *a, const struct job_attempt *at)
+{
+	a->unread = pool_alloc(&a->pool, (at->n_unread + 1) * sizeof(*a->unread));
+	for (size_t i = 0; i < at->n_unread; i++) {
+		uint32_t rank = at->unread[i];
+		bool again = a->n_unread && a->unread[a->n_unread - 1] == rank;
+
+		if (!again && (a->world == JOB_UNKNOWN || rank < a->world) && !has_rank(at, rank))
+			a->unread[a->n_unread++] = rank;
 	}
 }
 
@@ -671,41 +734,57 @@ static const char *title_of_none(struct story *s)
 	return a->n_role[ROLE_OPEN] ? "nothing failed so far" : "nothing failed";
 }
 
+/* They, or it, failed or were killed. */
+static const char *title_of_failed(struct story *s, const char *who)
+{
+	struct job_answer *a = s->a;
+	struct pool *p = &a->pool;
+	const struct job_rank *r = &s->rank[a->first[0]];
+	bool deed;
+
+	if (a->n_first > 1)
+		return pool_printf(p, "%s %s first is not known", who,
+				   a->how == HOW_KILLED	    ? "were killed; which was killed"
+				   : first_is(s, END_OWN) ? "failed on their own; which failed"
+							  : "failed or were killed; which was");
+	if (a->how == HOW_KILLED && !a->ordered)
+		return pool_printf(p, "%s was killed by %s, but may not have been the first to end", who,
+				   r->signal ? "signal 9" : "a signal");
+	if (a->how == HOW_KILLED)
+		return pool_printf(
+			p, r->signal ? "%s was killed first, by signal 9" : "%s was the first to be ended by a signal",
+			who);
+	return pool_printf(p, a->ordered ? "%s failed first: %s" : "%s failed, but may not have been the first: %s",
+			   who, did_words(s, a->first[0], &deed));
+}
+
 static const char *title_of(struct story *s)
 {
 	struct job_answer *a = s->a;
 	struct pool *p = &a->pool;
 	const struct job_rank *r = a->n_first ? &s->rank[a->first[0]] : NULL;
 	const char *who = a->n_first ? list_first(s) : NULL;
-	bool one = a->n_first == 1;
+	bool one = a->n_missing == 1;
 
 	switch (a->how) {
 	case HOW_FAILED:
 	case HOW_KILLED:
-		if (!one)
-			return pool_printf(p, "%s %s; which was the first cannot be ordered", who,
-					   a->how == HOW_KILLED ? "were killed" : "failed by themselves");
-		if (a->how == HOW_KILLED)
-			return pool_printf(p,
-					   r->signal ? "%s was killed first, by signal 9"
-						     : "%s was the first to be ended by a signal",
-					   who);
-		return pool_printf(p, "%s failed first: %s", who, did_words(s, a->first[0]));
+		return title_of_failed(s, who);
 	case HOW_DIVERGED:
-		return pool_printf(p, a->ordered ? "%s called another collective than the others"
-					      : "%s called different collectives; which one is wrong cannot be told",
+		return pool_printf(p, a->ordered ? "%s called a different collective than the others"
+					      : "%s called different collectives; which one is wrong is not known",
 				   who);
 	case HOW_ABSENT:
 		return pool_printf(p, "%s never came to a collective that the others wait for", who);
 	case HOW_LOST:
-		if (a->ordered && r->node_known)
-			return pool_printf(p, "node %s was lost, or is stuck: %s left no end", r->node, who);
-		return pool_printf(p, "%s left no end; which was the first cannot be ordered", who);
+		if (one_node(s) && r->node_known)
+			return pool_printf(p, "node %s was lost or is stuck: %s never reported an end", r->node, who);
+		return pool_printf(p, "%s never reported an end; which was lost first is not known", who);
 	case HOW_MISSING:
-		return pool_printf(p, "ranks %s left no file: the others lost them",
-				   job_ranges(p, a->missing, a->n_missing, 6));
+		return pool_printf(p, "rank%s %s left no file that can be read, and the others lost contact with %s",
+				   one ? "" : "s", job_ranges(p, a->missing, a->n_missing, 6), one ? "it" : "them");
 	case HOW_UNKNOWN:
-		return "ranks lost a peer, but nothing tells which one was the first";
+		return "ranks lost a peer, but which one failed first is not known";
 	default:
 		return title_of_none(s);
 	}
@@ -737,6 +816,7 @@ struct job_answer *job_judge(const struct job_attempt *at)
 			s.end[i] = END_HURT;	/* its status is that of what it started */
 	}
 	find_missing(a, s.rank, s.n);
+	find_unread(a, at);
 	s.clocks = job_clocks_new(s.rank, s.n);
 	a->n_nodes = known_nodes(&s);
 	job_find_divergence(&s.divergence, s.rank, s.n);

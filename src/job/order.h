@@ -46,7 +46,8 @@ extern const char *const job_hows[];
 struct job_part {
 	enum job_role role;
 	size_t of;		/* ROLE_VICTIM: the index of the one to blame; SIZE_MAX = one of several */
-	const char *did;	/* "lost the connection to its peers": groups ranks */
+	const char *did;	/* "lost the connection to its peers", "out of memory": groups ranks */
+	bool deed;		/* the words follow the name of the rank; false: they stand for themselves */
 	const char *at;		/* where it was: its collective, its line; NULL = not known */
 };
 
@@ -57,13 +58,15 @@ struct job_answer {
 	enum job_how how;
 	size_t *first;			/* indexes; one, unless they cannot be ordered */
 	size_t n_first;
-	bool ordered;			/* is `first` proven: one rank, or the ranks of one lost machine */
+	bool ordered;			/* is `first` proven: one rank, or the ranks of one lost machine; false: it is not known to be the first */
 	const char *title;		/* the answer in one line */
 	const char **because;		/* what proves the order, what could not be proven */
 	size_t n_because;
 	uint32_t world;			/* ranks of the job; JOB_UNKNOWN = nobody says */
 	uint32_t *missing;		/* ranks without a file */
 	size_t n_missing;
+	uint32_t *unread;		/* ranks with files, none of which can be read: they may have been the first */
+	size_t n_unread;
 	size_t n_nodes;			/* 0 = not known */
 	size_t n_role[ROLE_COUNT];
 };

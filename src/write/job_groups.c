@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "job/folder.h"
 #include "job/rank.h"
 
@@ -50,10 +51,24 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
+/* What a rank did, said of several: "each lost the connection to its peers". */
+static const char *did_each(const struct job_part *part, struct pool *pool)
+{
+	if (part->deed)
+		return pool_printf(pool, "each %s", part->did);
+	if (str_starts(part->did, "its "))
+		return pool_printf(pool, "each one's %s", part->did + strlen("its "));
+	return part->did;
+}
+
 static struct job_group group_of(const struct job_answer *a, const struct item *item, size_t n, struct pool *pool)
 {
-	struct job_group g = {
-		.role = item->part->role, .did = item->part->did, .at = item->part->at, .n = n, .example = item->index};
+	struct job_group g = {.role = item->part->role,
+			      .did = n > 1 ? did_each(item->part, pool) : item->part->did,
+			      .deed = item->part->deed,
+			      .at = item->part->at,
+			      .n = n,
+			      .example = item->index};
 
 	g.rank = pool_alloc(pool, (n + 1) * sizeof(*g.rank));
 	g.member = pool_alloc(pool, (n + 1) * sizeof(*g.member));

@@ -4,6 +4,7 @@
 #ifndef CUWHY_JOB_GROUPS_H
 #define CUWHY_JOB_GROUPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@
 struct job_group {
 	enum job_role role;
 	const char *did, *at;	/* `at` NULL: not known, or not the same for all */
+	bool deed;		/* `did` follows the name of the rank */
 	uint32_t *rank;		/* those that have a number, ascending */
 	size_t n_ranks, n;
 	size_t example;		/* the index of one */

@@ -37,11 +37,12 @@ static void print_first(struct wrap *w, const struct job_answer *a, struct pool 
 		const struct job_rank *r = &a->attempt->rank[a->first[i]];
 		const struct job_part *part = &a->part[a->first[i]];
 
-		wrap_label(w, a->ordered || a->n_first == 1 ? "first" : "one of");
+		wrap_label(w, a->ordered ? "first" : a->n_first == 1 ? "maybe" : "one of");
 		if (r->pid)
-			wrap_printf(w, "%s, process %u: %s", job_name(p, r), r->pid, part->did);
+			wrap_printf(w, part->deed ? "%s, process %u, %s" : "%s, process %u: %s", job_name(p, r), r->pid,
+				    part->did);
 		else
-			wrap_printf(w, "%s: %s", job_name(p, r), part->did);
+			wrap_printf(w, part->deed ? "%s %s" : "%s: %s", job_name(p, r), part->did);
 		if (part->at)
 			wrap_printf(w, "%s", part->at);
 		if (r->because)
@@ -60,14 +61,19 @@ static void print_first(struct wrap *w, const struct job_answer *a, struct pool 
 
 static void print_group(struct wrap *w, const struct job_group *g, struct pool *p)
 {
-	const char *ranks = g->n_ranks ? pool_printf(p, " (rank%s %s)", g->n_ranks == 1 ? "" : "s",
-						     job_ranges(p, g->rank, g->n_ranks, RANGES_SHOWN))
-				       : "";
+	const char *at = g->at ? pool_printf(p, ", %s", g->at) : "";
+	const char *ranks = job_ranges(p, g->rank, g->n_ranks, RANGES_SHOWN);
 
-	wrap_printf(w, "%s %s%s: %s%s%s", count(p, g->n), g->n_ranks == g->n ? g->n == 1 ? "rank" : "ranks"
-		    : g->n == 1	       ? "process"
-				       : "processes",
-		    ranks, g->did, g->at ? ", " : "", g->at ? g->at : "");
+	if (g->n == 1 && g->n_ranks)
+		wrap_printf(w, g->deed ? "rank %s %s%s" : "rank %s: %s%s", ranks, g->did, at);
+	else if (g->n == 1)
+		wrap_printf(w, g->deed ? "1 process %s%s" : "1 process: %s%s", g->did, at);
+	else if (g->n_ranks == g->n)
+		wrap_printf(w, "%s ranks (%s): %s%s", count(p, g->n), ranks, g->did, at);
+	else
+		wrap_printf(w, "%s processes%s%s%s: %s%s", count(p, g->n),
+			    g->n_ranks ? g->n_ranks == 1 ? " (rank " : " (ranks " : "", ranks, g->n_ranks ? ")" : "",
+			    g->did, at);
 }
 
 static void print_groups(struct wrap *w, const struct job_answer *a, struct pool *p)

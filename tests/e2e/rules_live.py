@@ -19,6 +19,64 @@ READY = "import sys; print('ready', flush=True)\n"
 
 # Name -> program; its second line says the cause and what it waits for. The line that must be named ends with "# <- here".
 HUNG = {
+    "queue_join": READY + """# cause: hang-lock waits: queue-done
+import queue
+items = queue.Queue()
+items.put(1)
+items.join()  # <- here
+""",
+    "queue_put": READY + """# cause: hang-lock waits: queue-room
+import queue
+items = queue.Queue(1)
+items.put(1)
+items.put(2)  # <- here
+""",
+    "flock_of_itself": READY + """# cause: hang-input-output waits: file-lock
+import fcntl
+first, second = open(sys.argv[0] + ".lock", "w"), open(sys.argv[0] + ".lock", "w")
+fcntl.flock(first, fcntl.LOCK_EX)
+fcntl.flock(second, fcntl.LOCK_EX)  # <- here
+""",
+    "flock_of_itself_in_a_thread": READY + """# cause: hang-lock waits: thread
+import fcntl, threading
+first, second = open(sys.argv[0] + ".lock", "w"), open(sys.argv[0] + ".lock", "w")
+fcntl.flock(first, fcntl.LOCK_EX)
+t = threading.Thread(target=fcntl.flock, args=(second, fcntl.LOCK_EX), daemon=True)
+t.start()
+t.join()  # <- here
+""",
+    "lock_of_an_open_file": READY + """# cause: hang-input-output waits: file-lock
+import fcntl, struct
+first, second = open(sys.argv[0] + ".lock", "w"), open(sys.argv[0] + ".lock", "w")
+ask = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0)
+fcntl.fcntl(first, 37, ask)     # F_OFD_SETLK: the kernel does not say whose it is
+fcntl.fcntl(second, 38, ask)  # <- here
+""",
+    "loop_on_an_attribute": READY + """# cause: hang-loop waits: loop
+import queue, threading
+class State:
+    def __init__(self):
+        self.done, self.n = False, 0
+class Worker(threading.Thread):
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.state, self.items = State(), queue.Queue()
+    def run(self):
+        while True:
+            self.items.get()
+            self.state.n += 1
+worker = Worker()
+worker.start()
+while not worker.state.done:  # <- here
+    pass
+""",
+    "loop_on_a_length": READY + """# cause: hang-loop waits: loop
+import threading
+def wait(items, stop):
+    while len(items) < 3 and not stop.is_set():  # <- here
+        pass
+wait([], threading.Event())
+""",
     "lock": READY + """# cause: hang-lock waits: lock
 import threading
 lock = threading.Lock()
@@ -627,11 +685,72 @@ t = threading.Thread(target=step, daemon=True)
 t.start()
 t.join()
 """, "hang-lock", "thread"),
+    "a_loop_until_a_deadline": (READY + """
+import time
+end = time.monotonic() + 1000
+while time.monotonic() < end: pass
+""", "hang-loop", "loop"),
+    "a_loop_that_draws": (READY + """
+import random
+def draw():
+    while random.random() > 1e-15: pass
+draw()
+""", "hang-loop", "loop"),
+    "a_loop_over_an_iterator": (READY + """
+import itertools
+def count():
+    for _ in itertools.repeat(None, 10 ** 15): pass
+count()
+""", "hang-loop", "loop"),
+    "a_daemon_of_a_named_pipe": (READY + """
+import os
+os.mkfifo(sys.argv[0] + ".daemon")
+open(sys.argv[0] + ".daemon").read()
+""", "hang-input-output", "pipe"),
+    "a_daemon_that_keeps_its_named_pipe_open": (READY + """
+import os
+os.mkfifo(sys.argv[0] + ".both")
+os.read(os.open(sys.argv[0] + ".both", os.O_RDWR), 1)
+""", "hang-input-output", "pipe"),
+    "a_thread_that_waits_for_a_signal": (READY + """
+import signal, threading
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+t = threading.Thread(target=lambda: signal.sigwait({signal.SIGUSR1}))  # <- wakes
+t.start()
+t.join()
+""", "hang-lock", "thread"),
+    "a_program_that_waits_for_a_signal": (READY + """
+import signal
+signal.pause()
+""", "hang-sleep", "signal"),
+    "a_terminal_of_a_quiet_program": (READY + """
+import os, pty
+outer, inner = pty.openpty()
+os.read(outer, 1)
+""", "hang-input-output", "device"),
+    "a_udp_server": (READY + """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.1", 0))
+s.recv(1)
+""", "hang-peer", "socket"),
+    "a_native_thread_that_calls_back": (READY + """
+import ctypes, threading
+done = threading.Event()
+call = ctypes.CFUNCTYPE(None)(done.set)
+ctypes.CDLL(sys.argv[1]).call_later(call, 1000)
+done.wait()
+""", "hang-lock", "condition"),
     "a_thread_that_waits_for_the_lock_of_a_file": (READY + """
 import fcntl, os, signal, threading
 path = sys.argv[0] + ".lock"
-first, second = open(path, "w"), open(path, "w")
-fcntl.flock(first, fcntl.LOCK_EX)
+if os.fork() == 0:
+    taken = open(path, "w")
+    fcntl.flock(taken, fcntl.LOCK_EX)
+    open(path + ".taken", "w").close()
+    signal.pause()
+while not os.path.exists(path + ".taken"): pass
+second = open(path, "w")
 t = threading.Thread(target=fcntl.flock, args=(second, fcntl.LOCK_EX), daemon=True)
 t.start()
 t.join()
@@ -717,6 +836,64 @@ while not done: pass
     assert told["cause"] == "none" or told["certainty"] == "possible", told["title"]
 
 
+# Native code that calls back, and loops that call functions: what is met on the stack is often the caller alone.
+CALLS_BACK = {
+    "deque_of_map": """
+import collections, itertools
+def f(x): return None
+def run():
+    collections.deque(map(f, itertools.repeat(0, 10 ** 15)), maxlen=0)
+run()
+""",
+    "deque_of_iter": """
+import collections
+def f(): return 0
+def run():
+    collections.deque(iter(f, 1), maxlen=0)
+run()
+""",
+    "property": """
+import time
+class Timer:
+    def __init__(self):
+        self.end = time.monotonic() + 1000
+    @property
+    def over(self):
+        return time.monotonic() > self.end
+def wait(timer):
+    while not timer.over:
+        pass
+wait(Timer())
+""",
+    "warm_up": """
+import time
+def f(x): return x * x
+def warm(seconds):
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        f(3.0)
+warm(1000)
+""",
+}
+
+
+def rule__calls_that_may_return_are_at_most_possible(box):
+    wrong = []
+    for version, python in [("", None)] + sorted(find_pythons().items()):
+        for name, text in sorted(CALLS_BACK.items()):
+            with running(box, READY + text, python) as process:
+                _, told = look(box, process.pid)
+            if told["cause"] != "none" and told["certainty"] != "possible":
+                wrong.append("%s in %s: %s" % (name, version, told["because"]))
+    same(wrong, [], "wrong")
+
+
+def rule__a_socket_for_datagrams_is_no_local_one(box):
+    with running(box, UNSURE["a_udp_server"][0]) as process:
+        _, told = look(box, process.pid)
+    assert "a UDP socket at 127.0.0.1:" in told["live"]["threads"][0]["what"], told["live"]["threads"][0]["what"]
+
+
 # Programs that are hung, beside threads and processes that wake up now and then but never touch what is waited for.
 HELPED = {
     "a_monitor_of_tqdm": """
@@ -750,6 +927,12 @@ import multiprocessing
 if __name__ == "__main__":
     manager = multiprocessing.get_context("fork").Manager()
     manager.Queue().get()  # <- here
+""",
+    "a_sharer_of_descriptors": """
+import queue
+from multiprocessing import resource_sharer
+resource_sharer.DupFd(1)
+queue.Queue().get()  # <- here
 """,
     "a_time_limit_of_torch": """
 from torch.utils.data import _pin
@@ -838,7 +1021,8 @@ open(sys.argv[0] + ".fifo")
     if where in ("", "0"):
         raise Skip("this kernel does not say where a thread waits")
     thread = told["live"]["threads"][0]
-    same((status, told["cause"], thread["waits"], thread["what"].startswith("the named pipe ")), (1, "hang-input-output", "pipe", True), "said")
+    same((status, told["cause"], told["certainty"], thread["waits"], thread["what"].startswith("the named pipe ")),
+         (1, "hang-input-output", "possible", "pipe", True), "said")
 
 
 def rule__a_process_under_a_debugger_is_not_told_to_continue(box):

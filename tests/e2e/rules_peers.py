@@ -21,7 +21,7 @@ def rule__a_victim_is_one_line_and_not_a_second_report(box):
     lines = lines_of(box, "victims_parent.py")
     same(len(lines), 2, "lines (%s)" % lines)
     assert lines[0].endswith("(CUDA error 716)"), lines[0]
-    assert re.fullmatch(r"cuwhy: process \d+ failed because process \d+ did: the other end of its pipe closed",
+    assert re.fullmatch(r"cuwhy: process \d+ failed because process \d+ did: its pipe was closed at the other end",
                         lines[1]), lines[1]
 
 

@@ -13,6 +13,7 @@ and in words why. Each is started, looked at once and killed. Told apart are:
 Those that need PyTorch run if TORCH names a folder with one (PYTHONPATH); Pythons are those of pyenv and of PATH."""
 import argparse
 import collections
+import contextlib
 import glob
 import json
 import os
@@ -60,7 +61,8 @@ def look(build, program):
                 return "skipped", "it ended by itself, with %d" % process.returncode
             run = subprocess.run([os.path.join(build, "cuwhy"), "explain", "--json", "--pid", str(process.pid)], capture_output=True, text=True)
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):       # it and all that it started have ended
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     told = json.loads(run.stdout)
     return judge(program["truth"] == "hung", told), told.get("title") or told["failure"]["message"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planted histories of a job: histories.py CUWHY [--ranks 1024] [--large 4096]. Each is written as a job folder with skewed clocks; `cuwhy
-explain` must name the first rank where it can be known, and say that it cannot be ordered where not. Prints times and sizes."""
+explain` must name the first rank where it can be known, and say that it is not known where not. Prints times and sizes."""
 import argparse
 import json
 import os
@@ -145,6 +145,37 @@ def fault_then_killed(w):
         if other is not r:
             w.told(other, w.now + w.rnd.uniform(1.5, 5), 9)
     return Expect([r.number], "failed")
+
+
+def killed_then_fault(w):
+    """The kernel takes one; another one fails by itself before a launcher has noticed, and crashes before its recorder notes its end."""
+    w.own_supervisors = True
+    a = any_rank(w)
+    b = w.rnd.choice([r for r in w.ranks if r.node == a.node and r is not a])
+    w.told(a, w.now, 9)
+    w.end(b, w.now + 0.25, failed=w.now + 0.2, exit_known=True, exit=-1, signal=11, cause=FAULT[0], sure="certain", title=FAULT[1], own=True)
+    w.others_lose([a, b], w.now + 0.25)
+    return Expect([a.number], "killed")
+
+
+def damaged_first(w):
+    """The file of the first one is damaged, and another one fails by itself: it cannot be called the first."""
+    a = any_rank(w)
+    b = elsewhere(w, a)
+    a.damaged_file = True
+    w.own(a, w.now, *FAULT)
+    w.own(b, w.now + 1.0, *OOM)
+    w.others_lose([a, b], w.now + 1.0)
+    return Expect([b.number], "failed", ordered=False)
+
+
+def damaged_alone(w):
+    """The file of the only one that failed is damaged: the others lost it."""
+    a = any_rank(w)
+    a.damaged_file = True
+    w.own(a, w.now, *FAULT)
+    w.others_lose([a], w.now, told=0)
+    return Expect([], "missing")
 
 
 def node_lost(w):
@@ -298,7 +329,7 @@ def node_lost_early(w):
 
 HISTORIES = [fault] * 5 + [fault_oom] * 3 + [fault_everybody_hurt] * 2 + [disk_full] * 2 + [two_far_apart] * 3 + [two_at_once] * 2 + \
             [two_on_one_node, no_shared_event] + [killed] * 3 + [killed_then_all_killed] * 2 + [killed_at_once_by_two_supervisors] * 2 + \
-            [killed_apart_by_two_supervisors, killed_apart_by_one_supervisor] + [fault_then_killed] * 2 + [node_lost] * 2 + \
+            [killed_apart_by_two_supervisors, killed_apart_by_one_supervisor] + [fault_then_killed] * 2 + [killed_then_fault] * 2 + [damaged_first, damaged_alone] + [node_lost] * 2 + \
             [node_without_files, node_without_files_uneven, canceled] + [divergence, divergence_count] + [straggler] * 2 + [ended_long_before, chain] + [restart] * 2 + [healthy] + \
             [running, stuck, node_lost_early]
 

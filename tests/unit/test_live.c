@@ -262,7 +262,8 @@ static void verdict__what_something_may_end_by_itself_is_possible(void **state)
 		{"lock", "hang-lock"},		   {"queue", "hang-lock"},	     {"condition", "hang-lock"},
 		{"thread", "hang-lock"},	   {"tasks", "hang-lock"},	     {"process", "hang-other-process"},
 		{"worker", "hang-other-process"},  {"pipe", "hang-input-output"},    {"file-lock", "hang-input-output"},
-		{"socket", "hang-peer"},	   {"loop", "hang-loop"},
+		{"socket", "hang-peer"},	   {"loop", "hang-loop"},	     {"queue-room", "hang-lock"},
+		{"queue-done", "hang-lock"},
 	};
 
 	(void)state;
@@ -273,7 +274,7 @@ static void verdict__what_something_may_end_by_itself_is_possible(void **state)
 
 static void verdict__what_may_still_get_on_is_possible(void **state)
 {
-	static const char *const inside[] = {"lock", "queue", "condition", "thread", "tasks"};
+	static const char *const inside[] = {"lock", "queue", "queue-room", "queue-done", "condition", "thread", "tasks"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++)
@@ -287,7 +288,9 @@ static void verdict__every_wait_has_its_cause(void **state)
 	static const struct { const char *waits, *cause; enum certainty sure; } rows[] = {
 		{"lock", "hang-lock", SURE_LIKELY},	     {"queue", "hang-lock", SURE_LIKELY},
 		{"condition", "hang-lock", SURE_LIKELY},     {"thread", "hang-lock", SURE_LIKELY},
-		{"tasks", "hang-lock", SURE_LIKELY},
+		{"tasks", "hang-lock", SURE_LIKELY},	     {"queue-room", "hang-lock", SURE_LIKELY},
+		{"queue-done", "hang-lock", SURE_LIKELY},    {"signal", "hang-sleep", SURE_POSSIBLE},
+		{"device", "hang-input-output", SURE_POSSIBLE},
 		{"gil", "hang-lock", SURE_POSSIBLE},	     {"process", "hang-other-process", SURE_LIKELY},
 		{"worker", "hang-other-process", SURE_LIKELY}, {"collective", "hang-peer", SURE_LIKELY},
 		{"store", "hang-peer", SURE_LIKELY},	     {"accept", "hang-peer", SURE_POSSIBLE},

@@ -149,7 +149,7 @@ export function jobVerdict(data) {
       "div",
       { class: "meta" },
       HOW[job.how] ? el("span", { class: "tag" }, HOW[job.how]) : null,
-      isOpenQuestion(job) ? el("span", { class: "tag possible" }, "cannot be ordered") : null,
+      isOpenQuestion(job) ? el("span", { class: "tag possible" }, "first not known") : null,
       el("span", {}, "job ", el("code", {}, job.id || "")),
       el("span", {}, attemptOf(job)),
       el("span", {}, isNumber(job.world) ? many(job.world, "rank") : many(job.processes, "process", "processes")),
@@ -160,7 +160,7 @@ export function jobVerdict(data) {
       "div",
       { class: "answer" },
       part(
-        first.length > 1 && !job.ordered ? "ONE OF" : "FIRST",
+        job.ordered ? "FIRST" : first.length > 1 ? "ONE OF" : "MAYBE",
         first.length && job.how !== "unknown"
           ? [
               first.slice(0, shown).map((at) => firstOf(data, at, first.length === 1)),
@@ -189,7 +189,7 @@ export function jobVerdict(data) {
               because.map((why) => el("li", {}, why)),
             )
           : isOpenQuestion(job)
-            ? missing("Which rank was the first cannot be ordered.")
+            ? missing("It is not known which rank failed first.")
             : null,
       ),
       part("OTHERS", othersOf(job)),

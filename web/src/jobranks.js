@@ -433,7 +433,7 @@ function legendOf(job) {
           "li",
           {},
           el("span", { class: "swatch", css: { background: "var(--warn)", opacity: 0.4 } }),
-          "which was first cannot be ordered",
+          "which was first is not known",
         )
       : null,
   );

@@ -60,20 +60,26 @@ static bool link_of(pid_t pid, const char *fd, char *to, size_t size)
 	return n > 0;
 }
 
-static bool has_link(pid_t pid, const char *link, int *left)
+/* How many descriptors of the process are this, at most `most`. */
+static unsigned count_links(pid_t pid, const char *link, unsigned most, int *left)
 {
-	char path[64], found[64];
+	char path[64], found[512];
 	struct dirent *d;
-	bool yes = false;
+	unsigned n = 0;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
-	while (dir && !yes && (*left)-- > 0 && (d = readdir(dir)))
-		yes = d->d_name[0] != '.' && link_of(pid, d->d_name, found, sizeof(found)) && !strcmp(found, link);
+	while (dir && n < most && (*left)-- > 0 && (d = readdir(dir)))
+		n += d->d_name[0] != '.' && link_of(pid, d->d_name, found, sizeof(found)) && !strcmp(found, link);
 	if (dir)
 		closedir(dir);
-	return yes;
+	return n;
+}
+
+static bool has_link(pid_t pid, const char *link, int *left)
+{
+	return count_links(pid, link, 1, left) > 0;
 }
 
 /* Another process that has the same pipe or socket; children first, since their numbers are usually higher. */
@@ -112,7 +118,7 @@ static bool find_socket(pid_t pid, const char *table, unsigned long long inode, 
 	char path[64], line[512], local[48], remote[48], from[64] = "", to[64] = "";
 	unsigned from_port, to_port, state;
 	unsigned long long found;
-	bool yes = false;
+	bool yes = false, udp = str_starts(table, "udp");
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, table);
@@ -126,10 +132,12 @@ static bool find_socket(pid_t pid, const char *table, unsigned long long inode, 
 		put_address(from, sizeof(from), local, from_port);
 		put_address(to, sizeof(to), remote, to_port);
 		told->kind = state == 10 ? FD_LISTENS : FD_SOCKET;
-		told->text = state == 10  ? pool_printf(pool, "a socket that listens on %s", from)
+		told->text = udp && !to_port ? pool_printf(pool, "a UDP socket at %s", from)
+			     : udp	     ? pool_printf(pool, "a UDP socket, %s to %s", from, to)
+			     : state == 10   ? pool_printf(pool, "a socket that listens on %s", from)
 			     : state == 2 ? pool_printf(pool, "a socket that tries to connect to %s", to)
 			     : state == 8 ? pool_printf(pool, "a socket whose peer %s has closed its end", to)
-					  : pool_printf(pool, "a socket, %s to %s", from, to);
+					     : pool_printf(pool, "a socket, %s to %s", from, to);
 	}
 	if (f)
 		fclose(f);
@@ -148,6 +156,22 @@ static void find_other_end(struct fd_told *told, pid_t pid, unsigned long long i
 	told->alone = !told->peer && has_link(pid, link, &left);
 }
 
+static bool is_local(pid_t pid, unsigned long long inode)
+{
+	char path[64], line[512];
+	unsigned long long found;
+	bool yes = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/net/unix", (int)pid);
+	f = fopen(path, "re");
+	while (f && !yes && fgets(line, sizeof(line), f))
+		yes = sscanf(line, "%*x: %*x %*x %*x %*x %*x %llu", &found) == 1 && found == inode;
+	if (f)
+		fclose(f);
+	return yes;
+}
+
 static void tell_socket(struct fd_told *told, pid_t pid, const char *link, struct pool *pool)
 {
 	unsigned long long inode = strtoull(link + 8, NULL, 10);
@@ -157,20 +181,36 @@ static void tell_socket(struct fd_told *told, pid_t pid, const char *link, struc
 		find_other_end(told, pid, socket_tcp_peer(pid, "tcp", inode));
 	} else if (find_socket(pid, "tcp6", inode, told, pool)) {
 		find_other_end(told, pid, socket_tcp_peer(pid, "tcp6", inode));
-	} else {
-		told->text = "a local socket";
+	} else if (is_local(pid, inode)) {
+		told->text = LOCAL_SOCKET;
 		find_other_end(told, pid, socket_local_peer(inode));
+	} else if (!find_socket(pid, "udp", inode, told, pool) && !find_socket(pid, "udp6", inode, told, pool)) {
+		told->text = "a socket";	/* netlink, raw packets */
 	}
 }
 
 /* By what the kernel knows already: a file system that does not answer the program would not answer us. */
-static bool is_named_pipe(pid_t pid, const char *fd)
+static mode_t type_of(pid_t pid, const char *fd)
 {
 	struct statx st;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, fd);
-	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 && S_ISFIFO(st.stx_mode);
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 ? st.stx_mode : 0;
+}
+
+static struct fd_told tell_named(pid_t pid, const char *fd, const char *link, struct pool *pool)
+{
+	mode_t type = type_of(pid, fd);
+
+	if (S_ISFIFO(type))
+		return (struct fd_told){FD_PIPE, pool_printf(pool, "the named pipe %s", link), who_else(pid, link),
+					false, true};
+	if (!strcmp(link, "/dev/ptmx") || !strcmp(link, "/dev/pts/ptmx"))
+		return (struct fd_told){FD_DEVICE, "the outer end of a pseudo-terminal", 0, false, false};
+	if (S_ISCHR(type))
+		return (struct fd_told){FD_DEVICE, pool_printf(pool, "the device %s", link), 0, false, false};
+	return (struct fd_told){FD_FILE, pool_strdup(pool, link), 0, false, false};
 }
 
 struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool)
@@ -183,32 +223,42 @@ struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool)
 		return told;
 	str_make_line(link);
 	if (str_starts(link, "pipe:")) {
-		told = (struct fd_told){FD_PIPE, "a pipe", who_else(pid, link), false};
+		told = (struct fd_told){FD_PIPE, "a pipe", who_else(pid, link), false, false};
 		told.alone = !told.peer;
 	} else if (str_starts(link, "socket:[")) {
 		tell_socket(&told, pid, link, pool);
-	} else if (str_starts(link, "/dev/pts/") || str_starts(link, "/dev/tty") || !strcmp(link, "/dev/console")) {
-		told = (struct fd_told){FD_TERMINAL, "a terminal", 0, false};
+	} else if ((str_starts(link, "/dev/pts/") && strcmp(link, "/dev/pts/ptmx") != 0) ||
+		   str_starts(link, "/dev/tty") || !strcmp(link, "/dev/console")) {
+		told = (struct fd_told){FD_TERMINAL, "a terminal", 0, false, false};
 	} else if (str_starts(link, "/dev/nvidia")) {
-		told = (struct fd_told){FD_GPU, pool_strdup(pool, link), 0, false};
-	} else if (link[0] == '/' && is_named_pipe(pid, name)) {
-		told = (struct fd_told){FD_PIPE, pool_printf(pool, "the named pipe %s", link), who_else(pid, link),
-					false};
+		told = (struct fd_told){FD_GPU, pool_strdup(pool, link), 0, false, false};
 	} else if (link[0] == '/') {
-		told = (struct fd_told){FD_FILE, pool_strdup(pool, link), 0, false};
+		told = tell_named(pid, name, link, pool);
 	} else {
-		told = (struct fd_told){FD_OTHER, pool_strdup(pool, link), 0, false};
+		told = (struct fd_told){FD_OTHER, pool_strdup(pool, link), 0, false, false};
 	}
 	return told;
 }
 
 /* --- locks of files ------------------------------------------------------------------------------------ */
 
+/* A lock that was taken by `flock` belongs to an open file, which a child may have inherited: the process that took it holds it only if it has the
+ * file open once more. */
+static bool holds_itself(pid_t pid, int fd)
+{
+	char name[16], link[512];
+	int left = DESCRIPTORS_MAX;
+
+	snprintf(name, sizeof(name), "%d", fd);
+	return link_of(pid, name, link, sizeof(link)) && count_links(pid, link, 2, &left) == 2;
+}
+
 pid_t fd_lock_holder(pid_t pid, int fd)
 {
 	char path[64], line[256];
 	struct stat st;
 	pid_t holder = 0;
+	bool own = false;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
@@ -220,11 +270,15 @@ pid_t fd_lock_holder(pid_t pid, int fd)
 		int owner;
 
 		/* "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF"; those who wait begin with "1: ->" */
-		if (!strstr(line, "->") &&
-		    sscanf(line, "%*u: %*s %*s %*s %d %x:%x:%llu", &owner, &major, &minor, &inode) == 4 &&
-		    inode == st.st_ino && owner != pid && major == major(st.st_dev) && minor == minor(st.st_dev))
+		if (strstr(line, "->") ||
+		    sscanf(line, "%*u: %*s %*s %*s %d %x:%x:%llu", &owner, &major, &minor, &inode) != 4 ||
+		    inode != st.st_ino || major != major(st.st_dev) || minor != minor(st.st_dev))
+			continue;
+		if (owner != pid)
 			holder = owner;
+		else
+			own = true;
 	}
 	fclose(f);
-	return holder;
+	return holder ? holder : own && holds_itself(pid, fd) ? pid : 0;
 }

@@ -10,18 +10,21 @@
 
 #include "base/pool.h"
 
-enum fd_kind { FD_UNKNOWN, FD_FILE, FD_PIPE, FD_SOCKET, FD_LISTENS, FD_TERMINAL, FD_GPU, FD_OTHER };
+enum fd_kind { FD_UNKNOWN, FD_FILE, FD_PIPE, FD_SOCKET, FD_LISTENS, FD_TERMINAL, FD_DEVICE, FD_GPU, FD_OTHER };
+
+#define LOCAL_SOCKET	"a local socket"
 
 struct fd_told {
 	enum fd_kind kind;
 	const char *text;	/* "a pipe", "a socket, 127.0.0.1:4711 to 10.0.0.2:29500" */
 	pid_t peer;		/* another process that has it, too, or its other end; 0 = none, or not known */
 	bool alone;		/* no other process has the other end: it is in this one, if anywhere */
+	bool public;		/* any process may open the other end: it has a name */
 };
 
 struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool);
 
-/* Who holds the lock of the file behind this descriptor; 0 = not known. */
+/* Who holds the lock of the file behind this descriptor: `pid` itself, if it has the file open a second time; 0 = not known. */
 pid_t fd_lock_holder(pid_t pid, int fd);
 
 /* "python train.py", at most 80 bytes; NULL when it is gone. */

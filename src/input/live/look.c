@@ -196,6 +196,19 @@ static bool walk_asleep(struct process_look *l, struct seen *s, struct py_walked
 	return false;
 }
 
+void look_native(struct process_look *l, struct seen *s)
+{
+	struct py_walked *w;
+
+	if (s->native || !s->task.in_call)
+		return;
+	w = xmalloc(sizeof(*w));
+	s->native = xcalloc(1, sizeof(*s->native));
+	if (!walk_asleep(l, s, w))
+		s->native->n = 0;
+	free(w);
+}
+
 static bool walk_stopped(struct process_look *l, struct seen *s, struct py_walked *w)
 {
 	struct stopped stop;
@@ -289,6 +302,18 @@ static bool library_moved(const struct seen_frame *a, size_t n_a, const struct s
 	return false;
 }
 
+static void note_place(struct process_look *l, struct seen *s, const struct seen_frame *f)
+{
+	int64_t at = py_lasti(&l->py.l, f->raw.code, f->raw.instr);
+
+	if (s->own_code != f->raw.code) {
+		s->own_code = f->raw.code;
+		s->low = s->high = at;
+	}
+	s->low = at < s->low ? at : s->low;
+	s->high = at > s->high ? at : s->high;
+}
+
 static void note_frames(struct process_look *l, struct seen *s, const struct py_walked *w)
 {
 	struct seen_frame *now;
@@ -296,6 +321,8 @@ static void note_frames(struct process_look *l, struct seen *s, const struct py_
 
 	if (own < n && (!s->least_line || now[own].at.line < s->least_line))
 		s->least_line = now[own].at.line;
+	if (own < n)
+		note_place(l, s, &now[own]);
 	s->library_moved |= library_moved(s->last, s->n_last, now, n);
 	free(s->last);
 	s->last = now;
@@ -371,6 +398,47 @@ bool look_once(struct process_look *l)
 }
 
 /* --- one instruction ------------------------------------------------------------------------------------- */
+
+/* The outermost frame of the program's own that is further in than `code`. */
+static const char *called_by(struct process_look *l, const struct py_walked *w, uint64_t code)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; i < w->n && w->raw[i].code != code; i++) {
+		struct py_frame f;
+
+		if (i + 1 == w->n || !pyproc_frame(&l->py, &w->raw[i], &f, &l->pool))
+			return NULL;	/* it has left the function, or was read while it changed */
+		if (frame_owner(f.file, l->torch_path) != OWNER_STDLIB)
+			name = f.function;
+	}
+	return name;
+}
+
+const char *look_called(struct process_look *l, const struct seen *s)
+{
+	const struct timespec pause = {.tv_nsec = WATCH_PAUSE_NS};
+	struct py_walked *w = xmalloc(sizeof(*w));
+	uint64_t start = proc_mono_ns(), seen = 0;
+	const char *name = NULL;
+	unsigned moments = 0;
+	struct task now;
+
+	while (!name && moments < WATCH_MOMENTS && proc_mono_ns() - start < WATCH_NS && l->watched_ns < WATCH_ALL_NS &&
+	       task_read(l->pid, s->task.tid, &now)) {
+		moments += now.cpu_ns > seen;
+		seen = now.cpu_ns;
+		for (int i = 0; i < WATCH_WALKS && !name; i++) {
+			remote_forget(&l->remote);
+			if (pyproc_walk(&l->py, s->py.state, w) && w->n && w->raw[0].code != s->own_code)
+				name = called_by(l, w, s->own_code);
+		}
+		nanosleep(&pause, NULL);
+	}
+	l->watched_ns += proc_mono_ns() - start;
+	free(w);
+	return name;
+}
 
 bool look_one_instruction(struct process_look *l, struct seen *s)
 {

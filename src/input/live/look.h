@@ -50,6 +50,8 @@ struct seen {
 	bool library_moved;	/* a variable of a frame of Python's library has changed */
 	bool unread;		/* its stack could not be read */
 	uint32_t least_line;	/* of its innermost own frame */
+	uint64_t own_code;	/* of that frame; where it was met, in bytes of its code */
+	int64_t low, high;
 	struct native_stack *native;
 	bool gone;
 };
@@ -77,6 +79,9 @@ int look_open(struct process_look *l, pid_t pid, const struct look_options *o, s
 bool look_once(struct process_look *l);
 void look_close(struct process_look *l);
 
+/* The native stack of a thread that sleeps and is no thread of Python's: those are copied only when asked for. */
+void look_native(struct process_look *l, struct seen *s);
+
 struct seen *look_thread(const struct process_look *l, uint32_t tid);
 struct seen *look_state(const struct process_look *l, uint64_t state);
 struct seen *look_pthread(const struct process_look *l, uint64_t ident);
@@ -94,6 +99,10 @@ bool look_undecided(const struct process_look *l);
 /* Watches a thread that runs: is its innermost frame at one instruction all the time, as it is while a call does not return? False also
  * if it did not run meanwhile. */
 bool look_one_instruction(struct process_look *l, struct seen *s);
+
+/* Watches a thread that runs: a function of the program's own that its innermost own frame calls, be it from native code or as a property. NULL: it was
+ * met in none. */
+const char *look_called(struct process_look *l, const struct seen *s);
 
 /* Why a process cannot be looked at: `rc` is what the kernel said. */
 int look_refused(pid_t pid, int rc, struct err *e);

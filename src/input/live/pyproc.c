@@ -26,6 +26,7 @@
 #define MANAGED_DICT	(1u << 4)
 #define HEAP_TYPE	(1u << 9)
 #define INTEGER		(1u << 24)
+#define INTEGER_DIGITS	24	/* where an integer's digits begin */
 #define LIST		(1u << 25)
 #define DICTIONARY	(1u << 29)
 #define CLASS		(1u << 31)
@@ -440,6 +441,8 @@ static size_t own_words(struct pyproc *p, uint64_t object, uint64_t w[OWN_WORDS]
 		return 0;
 	if (item && remote_word(p->r, object + 16, &n)) {
 		n = flags & INTEGER && p->l.minor >= 12 ? n >> 3 : (int64_t)n < 0 ? -n : n;
+		if (flags & INTEGER)	/* bool says that its first digit is before its digits: the next object is no part of it */
+			basic = INTEGER_DIGITS;
 		basic += (n < OWN_WORDS ? n : OWN_WORDS) * (item < 8 ? item : 8);
 	}
 	n = basic < 16 ? 2 : (basic + 7) / 8;

@@ -98,6 +98,11 @@ static void tell_thread(struct live_thread *t, struct live *out, struct process_
 	if (s->native && s->native->n)
 		t->n_native = native_frames(s->native, &l->target, &l->remote, u, &t->native, pool);
 	thread_waits(t, l, s, pool);
+	if ((u || out->no_native) && l->py.found && !s->py.state && !t->main && (t->timed || t->waits != LIVE_LOCK)) {	/* whose thread is it, if it may act? */
+		look_native(l, s);
+		if (s->native && s->native->n)
+			t->n_native = native_frames(s->native, &l->target, &l->remote, u, &t->native, pool);
+	}
 	if (t->waits == LIVE_LOOP && t->line.file && s->least_line && s->least_line < t->line.number) {
 		/* a loop begins at its first line */
 		for (size_t i = 0; i < t->n_stack; i++)
@@ -151,14 +156,14 @@ bool waits_inside(const struct live_thread *t)
 {
 	enum live_waits w = t->waits;
 
-	return w == LIVE_GIL || w == LIVE_LOCK || w == LIVE_QUEUE || w == LIVE_CONDITION || w == LIVE_THREAD ||
-	       w == LIVE_TASKS || t->alone;
+	return w == LIVE_GIL || w == LIVE_LOCK || w == LIVE_QUEUE || w == LIVE_QUEUE_ROOM || w == LIVE_QUEUE_DONE ||
+	       w == LIVE_CONDITION || w == LIVE_THREAD || w == LIVE_TASKS || t->alone;
 }
 
 static bool waits_for_process(const struct live_thread *t)
 {
 	return t->waits == LIVE_WORKER || t->waits == LIVE_PROCESS || t->waits == LIVE_PIPE ||
-	       t->waits == LIVE_SOCKET || t->waits == LIVE_EVENT || t->shared;
+	       t->waits == LIVE_DEVICE || t->waits == LIVE_SOCKET || t->waits == LIVE_EVENT || t->shared;
 }
 
 /* A loop may wait for a file or for memory that a child changes; the other ranks may be children. */
@@ -175,13 +180,13 @@ static bool waits_outside(const struct live_thread *t)
 	case LIVE_STORE:
 	case LIVE_COLLECTIVE:
 	case LIVE_CUDA:
-	case LIVE_FILE_LOCK:
 	case LIVE_FILE:
 	case LIVE_TERMINAL:
+	case LIVE_DEVICE:
 	case LIVE_UNKNOWN:
 		return true;
 	default:
-		return waits_for_process(t) && !t->alone;
+		return (waits_for_process(t) || t->waits == LIVE_FILE_LOCK) && !t->alone;
 	}
 }
 
@@ -191,7 +196,7 @@ static const struct live_thread *find_outside(const struct live *out, const stru
 	for (size_t i = 0; i < out->n; i++) {
 		const struct live_thread *t = &out->thread[i];
 
-		if (t != but && t->python && waits_outside(t))
+		if (t != but && t->python && waits_outside(t) && !only_helps(t))
 			return t;
 	}
 	return NULL;

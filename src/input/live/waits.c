@@ -27,13 +27,13 @@
 	X(connect, DESCRIPTOR) X(ioctl, DESCRIPTOR) X(fsync, DESCRIPTOR) X(fdatasync, DESCRIPTOR)                    \
 	X(accept, ACCEPT) X(accept4, ACCEPT) X(ppoll, POLL) X(pselect6, SELECT) X(epoll_pwait, EPOLL)                \
 					X(futex, FUTEX) X(semtimedop, FUTEX) X(semop, FUTEX) X(nanosleep, SLEEP) \
-						X(clock_nanosleep, SLEEP) X(rt_sigtimedwait, SLEEP) \
-							X(rt_sigsuspend, SLEEP) X(wait4, CHILD) X(waitid, CHILD) \
+						X(clock_nanosleep, SLEEP) X(rt_sigtimedwait, SIGNAL) \
+							X(rt_sigsuspend, SIGNAL) X(wait4, CHILD) X(waitid, CHILD) \
 	X(flock, FLOCK) X(fcntl, FCNTL) X(openat, OPEN) X(sched_yield, YIELD)
 
 /* Newer processors never had these. */
 #ifdef SYS_poll
-#define OLD_CALLS(X) X(poll, POLL) X(select, SELECT) X(epoll_wait, EPOLL) X(open, OPEN) X(pause, SLEEP)
+#define OLD_CALLS(X) X(poll, POLL) X(select, SELECT) X(epoll_wait, EPOLL) X(open, OPEN) X(pause, SIGNAL)
 #else
 #define OLD_CALLS(X)
 #endif
@@ -41,7 +41,8 @@
 enum call_kind { CALL_DESCRIPTOR, CALL_ACCEPT, CALL_POLL, CALL_SELECT, CALL_EPOLL, CALL_FUTEX, CALL_SLEEP, CALL_CHILD, CALL_FLOCK,
 	CALL_FCNTL,
 	CALL_OPEN,
-	CALL_YIELD
+	CALL_YIELD,
+	CALL_SIGNAL
 };
 
 static const struct { long number; const char *name; enum call_kind kind; } calls[] = {
@@ -59,6 +60,7 @@ static enum live_waits of_descriptor(enum fd_kind kind)
 	case FD_TERMINAL: return LIVE_TERMINAL;
 	case FD_GPU: return LIVE_CUDA;
 	case FD_FILE: return LIVE_FILE;
+	case FD_DEVICE: return LIVE_DEVICE;
 	default: return LIVE_UNKNOWN;
 	}
 }
@@ -89,9 +91,39 @@ static void wait_descriptor(struct live_thread *t, pid_t pid, int fd, struct poo
 	if (told.text)
 		t->what = pool_printf(pool, "descriptor %d, %s", fd, told.text);
 	t->alone = told.alone;
+	t->public = told.public;
 	if (told.alone && told.kind == FD_PIPE)
 		t->peer_text = "no other process has this pipe open";
 	tell_peer(t, told.peer, pool);
+}
+
+/* Does the call return after a while, whatever happens? A limit is a number of milliseconds, or where it is a pointer, none is no pointer. */
+static bool has_limit(const struct task *k)
+{
+	switch (k->call) {
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+		return true;
+#ifdef SYS_poll
+	case SYS_poll:
+		return (int)k->arg[2] >= 0;
+	case SYS_select:
+		return k->arg[4] != 0;
+	case SYS_epoll_wait:
+#endif
+	case SYS_epoll_pwait:
+		return (int)k->arg[3] >= 0;
+	case SYS_ppoll:
+	case SYS_rt_sigtimedwait:
+		return k->arg[2] != 0;
+	case SYS_futex:
+	case SYS_semtimedop:
+		return k->arg[3] != 0;
+	case SYS_pselect6:
+		return k->arg[4] != 0;
+	default:
+		return false;
+	}
 }
 
 static void wait_poll(struct live_thread *t, struct process_look *l, const struct task *k, struct pool *pool)
@@ -99,7 +131,7 @@ static void wait_poll(struct live_thread *t, struct process_look *l, const struc
 	struct pollfd p;
 
 	if (k->arg[1] == 0) {
-		t->waits = LIVE_SLEEP;
+		t->waits = has_limit(k) ? LIVE_SLEEP : LIVE_SIGNAL;
 	} else if (remote_read(&l->remote, k->arg[0], &p, sizeof(p))) {
 		wait_descriptor(t, l->pid, p.fd, pool);
 		if (k->arg[1] > 1)
@@ -114,7 +146,7 @@ static void wait_select(struct live_thread *t, struct process_look *l, const str
 
 	t->waits = LIVE_EVENT;
 	if (!k->arg[1] && !k->arg[2] && !k->arg[3])
-		t->waits = LIVE_SLEEP;
+		t->waits = has_limit(k) ? LIVE_SLEEP : LIVE_SIGNAL;
 	else if (k->arg[1] && k->arg[0] <= FD_SETSIZE && remote_read(&l->remote, k->arg[1], &set, sizeof(set)))
 		for (int fd = 0; fd < (int)k->arg[0]; fd++)
 			if (FD_ISSET(fd, &set)) {
@@ -131,8 +163,9 @@ static void wait_open(struct live_thread *t, struct process_look *l, const struc
 	char name[1024];
 
 	t->waits = fifo ? LIVE_PIPE : LIVE_FILE;
+	t->public = fifo;
 	if (fifo)
-		t->peer_text = "nobody has opened its other end yet";
+		t->peer_text = "no process has opened its other end yet";
 	if (!remote_string(&l->remote, k->arg[k->call == SYS_openat], name, sizeof(name)))
 		return;
 	str_make_line(name);
@@ -183,10 +216,15 @@ static void wait_child(struct live_thread *t, const struct task *k, struct pool 
 static void wait_lock_of_file(struct live_thread *t, pid_t pid, int fd, struct pool *pool)
 {
 	struct fd_told told = fd_tell(pid, fd, pool);
+	pid_t holder = fd_lock_holder(pid, fd);
 
 	t->waits = LIVE_FILE_LOCK;
 	t->what = told.text;
-	tell_peer(t, fd_lock_holder(pid, fd), pool);
+	t->alone = holder == pid;
+	if (t->alone)
+		t->peer_text = "it is this process itself, which has the file open twice";
+	else
+		tell_peer(t, holder, pool);
 }
 
 static void wait_call(struct live_thread *t, struct process_look *l, const struct task *k, struct pool *pool)
@@ -212,6 +250,7 @@ static void wait_call(struct live_thread *t, struct process_look *l, const struc
 		t->shared = k->call == SYS_futex && !(k->arg[1] & FUTEX_PRIVATE_FLAG);
 		break;
 	case CALL_SLEEP: t->waits = LIVE_SLEEP; break;
+	case CALL_SIGNAL: t->waits = has_limit(k) ? LIVE_SLEEP : LIVE_SIGNAL; break;
 	case CALL_CHILD: wait_child(t, k, pool); break;
 	case CALL_FLOCK: wait_lock_of_file(t, l->pid, (int)k->arg[0], pool); break;
 	case CALL_FCNTL:
@@ -221,35 +260,6 @@ static void wait_call(struct live_thread *t, struct process_look *l, const struc
 		break;
 	case CALL_OPEN: wait_open(t, l, k, pool); break;
 	case CALL_YIELD: t->waits = LIVE_NATIVE; break;
-	}
-}
-
-/* Does the call return after a while, whatever happens? A limit is a number of milliseconds, or where it is a pointer, none is no pointer. */
-static bool has_limit(const struct task *k)
-{
-	switch (k->call) {
-	case SYS_nanosleep:
-	case SYS_clock_nanosleep:
-		return true;
-#ifdef SYS_poll
-	case SYS_poll:
-		return (int)k->arg[2] >= 0;
-	case SYS_select:
-		return k->arg[4] != 0;
-	case SYS_epoll_wait:
-#endif
-	case SYS_epoll_pwait:
-		return (int)k->arg[3] >= 0;
-	case SYS_ppoll:
-	case SYS_rt_sigtimedwait:
-		return k->arg[2] != 0;
-	case SYS_futex:
-	case SYS_semtimedop:
-		return k->arg[3] != 0;
-	case SYS_pselect6:
-		return k->arg[4] != 0;
-	default:
-		return false;
 	}
 }
 
@@ -359,7 +369,8 @@ static bool was_served(const struct live_thread *t, const struct seen *s)
 
 static bool sleeps_in_lock(const struct live_thread *t)
 {
-	return t->waits == LIVE_LOCK || t->waits == LIVE_EVENT || t->waits == LIVE_UNKNOWN || t->waits == LIVE_SLEEP;
+	return t->waits == LIVE_LOCK || t->waits == LIVE_EVENT || t->waits == LIVE_UNKNOWN || t->waits == LIVE_SLEEP ||
+	       t->waits == LIVE_SIGNAL;
 }
 
 /* Python says more than the call, where the call is only how it is done. */

@@ -13,6 +13,7 @@
 #include "input/live/input.h"
 #include "input/live/kin.h"
 #include "input/live/look.h"
+#include "input/live/pyloop.h"
 #include "input/live/waits.h"
 
 #define KIN_LOOKED_AT	64u	/* more processes are not looked at: there may be hundreds of workers, all alike */
@@ -28,6 +29,14 @@ static bool is_helper(const struct line *l)
 {
 	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++)
 		if (l->function && str_ends(l->file, helpers[i].file) && !strcmp(l->function, helpers[i].function))
+			return true;
+	return false;
+}
+
+bool only_helps(const struct live_thread *t)
+{
+	for (size_t i = 0; i < t->n_stack; i++)
+		if (is_helper(&t->stack[i]))
 			return true;
 	return false;
 }
@@ -68,7 +77,55 @@ static bool has_own_limit(const struct live_thread *t, const char *torch_path)
 	return t->timed;
 }
 
+/* --- threads that are not Python's ------------------------------------------------------------------------ */
+
+static const char *const native_helpers[] = {
+#define NATIVE_HELPER(name) name,
+#include "kb/native_helpers.def"
+};
+
+static const char *const native_servers[] = {
+#define NATIVE_SERVER(name) name,
+#include "kb/native_helpers.def"
+};
+
+static bool is_native_server(const struct live_thread *t)
+{
+	for (size_t i = 0; i < t->n_native; i++)
+		for (size_t k = 0; t->native[i].function && k < sizeof(native_servers) / sizeof(native_servers[0]); k++)
+			if (strstr(t->native[i].function, native_servers[k]))
+				return true;
+	return false;
+}
+
+static bool is_native_helper(const char *library)
+{
+	for (size_t i = 0; i < sizeof(native_helpers) / sizeof(native_helpers[0]); i++)
+		if (str_starts(library, native_helpers[i]))
+			return true;
+	return false;
+}
+
+/* The library that made the thread: the outermost one on its stack that may call a function of the program's; NULL = none. */
+static const char *foreign_library(const struct live_thread *t, const struct process_look *l)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < t->n_native; i++)
+		if (!is_native_helper(t->native[i].library) && strcmp(t->native[i].library, l->target.module[0].base) != 0)
+			found = t->native[i].library;
+	return found;
+}
+
 /* --- threads ---------------------------------------------------------------------------------------------- */
+
+/* Only somebody outside wakes it; but the pipe or the local socket to its parent is not outside. */
+static bool waits_outside(const struct live_thread *t)
+{
+	return t->waits == LIVE_ACCEPT || t->waits == LIVE_TERMINAL || t->waits == LIVE_EVENT ||
+	       t->waits == LIVE_UNKNOWN || t->waits == LIVE_SIGNAL || t->waits == LIVE_DEVICE ||
+	       t->public || (t->waits == LIVE_SOCKET && t->what && !str_ends(t->what, LOCAL_SOCKET));
+}
 
 static const char *at_line(const struct live_thread *t, struct pool *pool)
 {
@@ -78,12 +135,35 @@ static const char *at_line(const struct live_thread *t, struct pool *pool)
 static const char *what_it_does(const struct live_thread *t, struct pool *pool)
 {
 	if (t->waits == LIVE_SLEEP)
-		return pool_printf(pool, t->timed ? "sleeps%s, and goes on by itself" : "waits for a signal%s",
-				   at_line(t, pool));
+		return pool_printf(pool, "sleeps%s, and goes on by itself", at_line(t, pool));
 	if (t->timed)
 		return pool_printf(pool, "waits for %s%s with a time limit, and goes on by itself",
 				   live_waits_text(t->waits), at_line(t, pool));
 	return pool_printf(pool, "waits for %s%s", live_waits_text(t->waits), at_line(t, pool));
+}
+
+/* Does it go on by itself, or when somebody sends the signal for which it waits? */
+static bool may_go_on(const struct live_thread *t, const char *torch_path)
+{
+	return has_own_limit(t, torch_path) || t->waits == LIVE_SIGNAL;
+}
+
+/* A thread that waits for somebody outside, or only for a while, may call into Python then. */
+static const char *of_native_threads(const struct live *of, const struct live_thread *waits,
+				     const struct process_look *l, struct pool *pool)
+{
+	for (size_t i = 0; of->python && i < of->n; i++) {
+		const struct live_thread *t = &of->thread[i];
+		const char *library = !t->python && (t->timed || waits_outside(t)) ? foreign_library(t, l) : NULL;
+
+		if (library)
+			return pool_printf(pool, "%s of %s %s, and may call a function of the program's",
+					   live_thread_name(t, pool), library, what_it_does(t, pool));
+		if (waits->waits == LIVE_CONDITION && !t->python && is_native_server(t))
+			return pool_printf(pool, "%s serves other processes, which may be all that the program does",
+					   live_thread_name(t, pool));
+	}
+	return NULL;
 }
 
 static const char *of_threads(const struct live *of, const struct live_thread *but, const char *torch_path,
@@ -92,7 +172,7 @@ static const char *of_threads(const struct live *of, const struct live_thread *b
 	for (size_t i = 0; i < of->n; i++) {
 		const struct live_thread *t = &of->thread[i];
 
-		if (t != but && has_own_limit(t, torch_path) && may_act(of, t, torch_path))
+		if (t != but && may_go_on(t, torch_path) && may_act(of, t, torch_path))
 			return pool_printf(pool, "%s %s", live_thread_name(t, pool), what_it_does(t, pool));
 	}
 	return NULL;
@@ -134,19 +214,6 @@ static const char *of_signals(pid_t pid, const char *who, struct pool *pool)
 }
 
 /* --- processes -------------------------------------------------------------------------------------------- */
-
-static bool waits_for_signal(const struct live_thread *t)
-{
-	return t->waits == LIVE_SLEEP && !t->timed;
-}
-
-/* Only somebody outside wakes it; but the pipe or the local socket to its parent is not outside. */
-static bool waits_outside(const struct live_thread *t)
-{
-	return t->waits == LIVE_ACCEPT || t->waits == LIVE_TERMINAL || t->waits == LIVE_EVENT ||
-	       t->waits == LIVE_UNKNOWN || waits_for_signal(t) ||
-	       (t->waits == LIVE_SOCKET && t->what && !str_ends(t->what, "a local socket"));
-}
 
 static const char *process_text(pid_t pid, struct pool *pool)
 {
@@ -209,6 +276,22 @@ static bool of_other_thread(const struct live_thread *t)
 	       t->waits == LIVE_LOOP;
 }
 
+/* What its loop asks may have another answer the next time. */
+static const char *of_loop(const struct live_thread *t, struct process_look *l, struct pool *pool)
+{
+	const struct seen *s = t->waits == LIVE_LOOP ? look_thread(l, t->tid) : NULL;
+
+	const char *called, *text;
+
+	if (!s || !s->own_code)
+		return NULL;
+	remote_forget(&l->remote);
+	text = pyloop_may_end(&l->py, s->own_code, s->low, s->high, pool);
+	called = text ? NULL : look_called(l, s);
+	return called ? pool_printf(pool, "it calls %s in this loop, which may return something else each time", called)
+		      : text;
+}
+
 const char *what_wakes(const struct live *of, const struct live_thread *t, struct process_look *l, struct pool *pool)
 {
 	const char *text = NULL;
@@ -217,11 +300,15 @@ const char *what_wakes(const struct live *of, const struct live_thread *t, struc
 		if (has_own_limit(t, l->torch_path))
 			return pool_printf(pool, "%s %s", live_thread_name(t, pool), what_it_does(t, pool));
 	}
+	if (t->public)
+		return "it is a named pipe, which any process may open";
 	if (of_other_thread(t))
 		text = of_threads(of, t, l->torch_path, pool);
+	if (!text && of_other_thread(t))
+		text = of_native_threads(of, t, l, pool);
 	if (!text && of_other_process(t))
 		text = of_processes(of, t, pool);
 	if (!text && ends_by_signal(t))
 		text = of_signals((pid_t)of->pid, "the program", pool);
-	return text;
+	return text ? text : of_loop(t, l, pool);
 }

@@ -5,10 +5,15 @@
 #ifndef CUWHY_WAKES_H
 #define CUWHY_WAKES_H
 
+#include <stdbool.h>
+
 #include "base/pool.h"
 #include "case/live.h"
 
 struct process_look;
+
+/* Does it run one of the functions of kb/python_helpers.def? */
+bool only_helps(const struct live_thread *t);
 
 /* A sentence about what may wake `t`, a thread of `of`; NULL = nothing is known to. */
 const char *what_wakes(const struct live *of, const struct live_thread *t, struct process_look *l, struct pool *pool);
