@@ -1521,6 +1521,23 @@ static void memory__only_what_alone_is_enough_is_certain(void **state)
 	pool_release(&pool);
 }
 
+static void memory__capacity_is_not_certain_of_loops_that_ran_again_unseen(void **state)
+{
+	struct pool pool = {0};
+	struct matches m;
+	struct casefile f;
+
+	(void)state;
+	for (int enough = 0; enough < 2; enough++) {
+		proven(&f, &pool, "", 0);
+		fact_set_number(&f, FACT_room_again,
+				fact_number(&f, FACT_oom_request, 0) - fact_number(&f, FACT_oom_free, 0) - !enough);
+		assert_string_equal(best(&m, &f, &pool)->cause->id, "oom-capacity");
+		assert_int_equal(best(&m, &f, &pool)->sure, enough ? KB_LIKELY : KB_CERTAIN);
+	}
+	pool_release(&pool);
+}
+
 static void memory__pools_that_would_do_are_named_behind_the_gaps(void **state)
 {
 	struct pool pool = {0};
@@ -1794,6 +1811,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory__only_what_alone_is_enough_is_certain),
+		cmocka_unit_test(memory__capacity_is_not_certain_of_loops_that_ran_again_unseen),
 		cmocka_unit_test(memory__pools_that_would_do_are_named_behind_the_gaps),
 		cmocka_unit_test(memory__what_grows_in_place_is_growth),
 		cmocka_unit_test(memory__after_a_failed_try_capacity_is_not_certain),
