@@ -373,8 +373,10 @@ static struct verdict *judge_alike(struct text_log *l, const struct text_event *
 	if (!*chosen && !(trouble && is_like_a_failure(l, "", trouble->text)))
 		return NULL;
 	v = judge_event(l, *chosen, *chosen ? NULL : trouble, also);
-	if (v->n_candidates)
+	if (v->n_candidates) {
+		verdict_why(v, "cuwhy does not know this message: the causes are those of reports with the same words");
 		return v;
+	}
 	*chosen = NULL;
 	verdict_free(v);
 	return NULL;

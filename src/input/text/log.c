@@ -773,6 +773,14 @@ static bool is_failed_call(const struct text_log *l, const struct text_line *lin
 	       !quoted_item(s);
 }
 
+/* "Exception has occurred: RuntimeError", of a debugger, which shows the message below it; NULL: it is another line. */
+static const char *debugger_exception(const char *s, size_t *name)
+{
+	static const char said[] = "Exception has occurred: ";
+
+	return str_starts(s, said) && exception_line(s + strlen(said), false, name) ? s + strlen(said) : NULL;
+}
+
 /* Outside of a traceback: an exception's line, or an error phrase. */
 static void idle_line(struct text_log *l, struct talk *t, const struct text_line *line)
 {
@@ -786,6 +794,10 @@ static void idle_line(struct text_log *l, struct talk *t, const struct text_line
 		start_message(l, t, line, s, name);
 	} else if (exception_line(s, false, &name)) {
 		start_message(l, t, line, s, name);
+	} else if ((inner = debugger_exception(s, &name)) != NULL) {
+		start_message(l, t, line, inner, name);
+		if (t->event)
+			t->event->raised = true;
 	} else if (!l->fine_here && (inner = exception_within(s, &name)) != NULL) {
 		start_message(l, t, line, inner, name);
 	} else if (!l->fine_here && !quoted_code(s) && (inner = announced_message(l, s)) != NULL) {
