@@ -75,8 +75,7 @@ def labeled_texts():
 
 def labeled():
     """(id, causes, words, learned) of each text; our own ones and pages have no id: they are never left out. The page of a cause that no text has
-    (a process that is looked
-at while it runs) says nothing about texts."""
+    (a process that is looked at while it runs) says nothing about texts."""
     texts = list(labeled_texts())
     told = {causes[0] for _, causes, _, learned in texts if learned}
     for cause in sorted(told - {"none"}):

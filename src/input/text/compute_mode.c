@@ -10,9 +10,11 @@
 
 #include "base/str.h"
 
-static const struct { const char *shown, *mode; } modes[] = {
-	{"E. Process", "exclusive-process"}, {"Exclusive_Process", "exclusive-process"}, {"E. Thread", "exclusive-thread"},
-	{"Exclusive_Thread", "exclusive-thread"}, {"Prohibited", "prohibited"}, {"Default", "default"}};
+static const struct {
+	const char *shown, *mode;
+} modes[] = {{"E. Process", "exclusive-process"}, {"Exclusive_Process", "exclusive-process"},
+	     {"E. Thread", "exclusive-thread"},	  {"Exclusive_Thread", "exclusive-thread"},
+	     {"Prohibited", "prohibited"},	  {"Default", "default"}};
 
 static void note_mode(struct compute_modes *m, const char *s)
 {

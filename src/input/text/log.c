@@ -1597,8 +1597,9 @@ const struct text_hit *log_trouble(const struct text_log *l)
 {
 	bool after_alarm;
 
-	return l->trouble.text && l->progress - l->trouble_progress < WENT_ON && !has_better(l, &after_alarm) ? &l->trouble
-													      : NULL;
+	return l->trouble.text && l->progress - l->trouble_progress < WENT_ON && !has_better(l, &after_alarm)
+		       ? &l->trouble
+		       : NULL;
 }
 
 const struct text_words *log_words(const struct text_log *l)

@@ -251,7 +251,8 @@ static const char *opening_quote(const char *line, const char *s)
 	const char *open = NULL;
 
 	for (const char *at = line; at < s; at++) {
-		bool apostrophe = *at == '\'' && at > line && isalnum((unsigned char)at[-1]) && (!open || isalnum((unsigned char)at[1]));
+		bool apostrophe = *at == '\'' && at > line && isalnum((unsigned char)at[-1]) &&
+				  (!open || isalnum((unsigned char)at[1]));
 
 		if (!strchr("\"'`", *at) || apostrophe)
 			continue;
