@@ -15,7 +15,8 @@ had been seen); a rule that no other report shows has only that. certain takes 9
 
 --unseen estimates how a report fares that nobody has seen. Each is explained without the rules, the messages and the words of signs
 that no report of another source uses (they may have been written because of it), and with kb/words.def learned without it. What this
-leaves in place is the order of rules, which was tuned for the reports, too: it flatters."""
+leaves in place is the order of rules, which was tuned for the reports, too: it flatters. Clean logs (tests/text/clean) are explained
+with words learned without them."""
 import argparse
 import collections
 import json
@@ -142,10 +143,17 @@ def write_words(words, folder, name):
     return path
 
 
+def unseen_alarms(build, texts, words):
+    """Clean logs that get a cause."""
+    lines = check.explain_many(build, [[("log.txt", text)] for _, text in texts], "--json", "--words", words)
+    return [name + " " + check.candidates(answer) for (name, _), answer in zip(texts, map(json.loads, lines)) if answer["cause"] != "none"]
+
+
 def unseen(build, show):
     all_, scores = reports.read_all(), collections.defaultdict(check.Score)
     texts = [[("without", without)] + reports.parts(r) for r, without in zip(all_, withheld(build, all_))]
-    wrong = []
+    clean = [("clean/" + name, text) for name, _, text in check.own_texts(os.path.join(ROOT, "tests", "text", "clean"))]
+    wrong, alarms = [], []
     with tempfile.TemporaryDirectory() as folder:
         for part, words in learn_words.learn_folds().items():
             mine = [i for i, r in enumerate(all_) if part == (learn_words.fold(r["id"]) if reports.half(r) == "tuned" else None)]
@@ -155,8 +163,10 @@ def unseen(build, show):
                 half = reports.half(all_[i])
                 if not scores[half].add(all_[i], answer) and half == "tuned":
                     wrong.append("  %-10s %-30s %s" % (all_[i]["id"], "|".join(reports.accepted(all_[i])), check.candidates(answer)))
+            alarms += unseen_alarms(build, [text for text in clean if learn_words.fold(text[0]) == part], path)
     for half in reports.HALVES:
         scores[half].print(half + ", as if unseen")
+    print("text: clean logs, as if unseen: %d alarms in %d%s" % (len(alarms), len(clean), "".join("\n  " + one for one in alarms)))
     if show:
         print("\n".join(sorted(wrong)))
 

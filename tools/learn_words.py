@@ -69,13 +69,13 @@ def labeled_texts():
     for report in reports.read_all():
         yield report["id"], reports.accepted(report), words_of(report["text"] + "\n" + report["env"]), reports.half(report) == "tuned"
     for folder in ("own", "clean"):
-        for _, causes, text in check.own_texts(os.path.join(ROOT, "tests", "text", folder)):
-            yield None, causes, words_of(text), True
+        for name, causes, text in check.own_texts(os.path.join(ROOT, "tests", "text", folder)):
+            yield "clean/" + name if folder == "clean" else None, causes, words_of(text), True
 
 
 def labeled():
-    """(id, causes, words, learned) of each text; our own ones and pages have no id. The page of a cause that no text has (a process that is looked
-    at while it runs) says nothing about texts."""
+    """(id, causes, words, learned) of each text; our own ones and pages have no id: they are never left out. The page of a cause that no text has
+    (a process that is looked at while it runs) says nothing about texts."""
     texts = list(labeled_texts())
     told = {causes[0] for _, causes, _, learned in texts if learned}
     for cause in sorted(told - {"none"}):
@@ -100,7 +100,7 @@ class Words:
             order.shuffle(texts)
             for cause, parts in texts:
                 self.learn(cause, parts, STEP / (1 + turn / 10))
-        self.table = {cause: self.row(i) for i, cause in enumerate(self.causes) if cause != "none"}
+        self.table = {cause: self.row(i) for i, cause in enumerate(self.causes)}
 
     def parts(self, words):
         """(word, its part of the text), of length 1 together."""
@@ -146,7 +146,7 @@ class Words:
 
     def rank(self, words):
         """The causes, the most alike first."""
-        return sorted(self.table, key=lambda cause: (-sum(times * self.table[cause].get(word, 0) for word, times in words.items()), cause))
+        return sorted(self.table.keys() - {"none"}, key=lambda cause: (-sum(times * self.table[cause].get(word, 0) for word, times in words.items()), cause))
 
 
 def fold(name):

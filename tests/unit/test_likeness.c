@@ -98,6 +98,70 @@ static void told__an_exception_counts_instead(void **state)
 	       "none", 0);
 }
 
+/* ---- messages that nothing knows --------------------------------------------------------------------- */
+
+#define FRAMES "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    run(x)\n"
+
+static void unknown__is_compared_with_reports(void **state)
+{
+	(void)state;
+	expect("node1:92:115 [3] NCCL INFO transport/net.cc:592 -> 2\n"
+	       "node1:92:115 [3] proxy.cc:14 NCCL WARN Error encountered in the handshake of operation Connect, res=2\n"
+	       "node1:92:114 [3] misc/socket.cc:49 NCCL WARN socketAdvance: the remote peer node<53735> went away\n",
+	       "nccl-network", 2);
+	expect(FRAMES "RuntimeError: Expected the attention bias dtype to equal that of the query, but got bias dtype: float and "
+		      "query dtype: c10::Half instead.\n",
+	       "dtype-mismatch", 2);
+}
+
+/* What Python raises itself says what it is about; what went on was not stopped; a quotation is not a failure. */
+static void unknown__of_something_else_is_none(void **state)
+{
+	static const char *const texts[] = {
+		FRAMES "FileNotFoundError: [Errno 2] No such file or directory: 'dtype mismatch, expected Half but got Float.json'\n",
+		FRAMES "KeyError: 'dtype mismatch: expected Half but got Float'\n",
+		FRAMES "RuntimeError: the list of customers is empty\n",
+		FRAMES "RuntimeError: MPS backend out of memory (MPS allocated: 18.04 GiB, max allowed: 20.13 GiB)\n",
+		"The manual says: \"an illegal memory access was encountered\" means that a kernel left its memory.\n" FRAMES
+		"FileNotFoundError: [Errno 2] No such file or directory: 'gpu.json'\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		expect(texts[i], "none", 0);
+}
+
+/* ---- the row of the GPU that failed ------------------------------------------------------------------- */
+
+#define BUSY(device)                                                                                                                       \
+	"Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    x = torch.zeros(8, device=\"cuda:" device               \
+	"\")\nRuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable\n"
+#define ROW(gpu, mode)                                                                                                                     \
+	"|   " gpu "  NVIDIA A100-SXM4-40GB          On  | 00000000:07:00.0   Off |                    0 |\n"                                \
+	"| N/A   34C    P0              52W / 400W |    4812MiB / 40960MiB  |      0%   " mode " |\n"
+
+static void mode__is_that_of_the_gpu_that_failed(void **state)
+{
+	static const struct { const char *text; enum certainty sure; } cases[] = {
+		{BUSY("0") ROW("0", "E. Process") ROW("1", "   Default"), SURE_LIKELY},
+		{BUSY("1") ROW("0", "E. Process") ROW("1", "   Default"), SURE_POSSIBLE},
+		{BUSY("1") ROW("0", "   Default") ROW("1", "E. Process"), SURE_LIKELY},
+		{BUSY("1"), SURE_LIKELY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text_log *l = read_text(cases[i].text);
+		struct verdict *v = verdict_of_text(l);
+
+		assert_string_equal(verdict_cause(v), "compute-mode-exclusive");
+		if (v->sure != cases[i].sure)
+			fail_msg("%zu: %s", i, certainty_word(v->sure));
+		verdict_free(v);
+		log_free(l);
+	}
+}
+
 /* ---- words ------------------------------------------------------------------------------------------ */
 
 static size_t rank(const char *text, struct likeness *list, struct pool *pool)
@@ -186,6 +250,9 @@ int main(void)
 		cmocka_unit_test(told__a_failure_in_sentences_has_candidates),
 		cmocka_unit_test(told__what_a_program_says_is_not_told_by_a_person),
 		cmocka_unit_test(told__an_exception_counts_instead),
+		cmocka_unit_test(unknown__is_compared_with_reports),
+		cmocka_unit_test(unknown__of_something_else_is_none),
+		cmocka_unit_test(mode__is_that_of_the_gpu_that_failed),
 		cmocka_unit_test(words__are_ranked_with_the_most_telling_ones),
 		cmocka_unit_test(words__are_limited_in_number),
 		cmocka_unit_test(advice__of_every_cause_needs_no_facts),

@@ -910,6 +910,7 @@ void env_line(struct text_env *e, const char *s, uint64_t number, const char *fi
 	read_collectives(e, s);
 	read_large_numbers(e, s);
 	read_smi(e, s, number);
+	compute_modes_line(&e->modes, s);
 	read_card(e, s);
 	read_start(e, s);
 	read_growth(e, s, number);

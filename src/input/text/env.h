@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "case/case.h"
+#include "input/text/compute_mode.h"
 #include "input/text/setting.h"
 #include "input/text/snippet.h"
 
@@ -64,6 +65,7 @@ struct text_env {
 	int nproc;			/* processes on a machine */
 	double memory_used, memory_total;	/* of the fullest GPU, bytes; -1 */
 	int smi_gpu;			/* whose rows of nvidia-smi follow */
+	struct compute_modes modes;
 	bool no_processes;		/* nvidia-smi lists none */
 	size_t n_pids;			/* processes that use a GPU */
 	struct text_pid pid[ENV_PIDS];

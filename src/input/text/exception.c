@@ -70,3 +70,25 @@ const char *exception_within(const char *s, size_t *name)
 	}
 	return NULL;
 }
+
+bool exception_of_python(const char *type)
+{
+	static const char *const names[] = {
+		"ArithmeticError",    "AssertionError",	      "AttributeError",	  "BlockingIOError",
+		"BrokenPipeError",    "BufferError",	      "ConnectionError",  "ConnectionRefusedError",
+		"EOFError",	      "Exception",	      "FileExistsError",  "FileNotFoundError",
+		"FloatingPointError", "GeneratorExit",	      "ImportError",	  "IndentationError",
+		"IndexError",	      "InterruptedError",     "IsADirectoryError", "KeyError",
+		"KeyboardInterrupt",  "LookupError",	      "MemoryError",	  "ModuleNotFoundError",
+		"NameError",	      "NotADirectoryError",   "NotImplementedError", "OSError",
+		"OverflowError",      "PermissionError",      "ProcessLookupError", "RecursionError",
+		"StopAsyncIteration", "StopIteration",	      "SyntaxError",	  "SystemError",
+		"SystemExit",	      "TabError",	      "TimeoutError",	  "TypeError",
+		"UnboundLocalError",  "UnicodeDecodeError",   "UnicodeEncodeError", "UnicodeError",
+		"ValueError",	      "ZeroDivisionError",    "ConnectionResetError", "ConnectionAbortedError"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], type))
+			return true;
+	return false;
+}

@@ -14,6 +14,9 @@ bool exception_name(const char *s, size_t n);
  * name's length. Inside a traceback, other names may be exceptions, too. */
 bool exception_line(const char *s, bool in_traceback, size_t *name);
 
+/* Python raises it itself, and what it is about is in its name: "KeyError", "ImportError". Not RuntimeError, which is what errors of C++ become. */
+bool exception_of_python(const char *type);
+
 /* "x.py:128: UserWarning: message", "Process failed: RuntimeError: message": an exception within a line; NULL when there is none. */
 const char *exception_within(const char *s, size_t *name);
 

@@ -17,6 +17,8 @@
 #define WORDS_SHOWN	4
 #define WORDS_ALIKE	4	/* with 2, as many reports have the right cause first, but short errors that nobody knows get one, too */
 
+#define NO_FAILURE	"none"	/* the row of clean logs and unrelated failures */
+
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 /* The first row is no cause's: how rare each word is. */
@@ -105,7 +107,7 @@ static bool next_word(const char **at, struct word *word)
 }
 
 /* A line that says what failed counts more, and what its words mean depends on their neighbors: "illegal+access", "access+denied". */
-void text_words_line(struct text_words *w, struct pool *pool, const char *s)
+bool text_words_line(struct text_words *w, struct pool *pool, const char *s)
 {
 	bool fails = w->n < LIKENESS_WORDS_MAX && is_failing(s);
 	char pair[PAIR_MAX];	/* the word before, "+", and this one */
@@ -127,6 +129,7 @@ void text_words_line(struct text_words *w, struct pool *pool, const char *s)
 		before = word.len;
 		memmove(pair, low, before);
 	}
+	return fails;
 }
 
 void text_words_release(struct text_words *w)
@@ -199,6 +202,11 @@ static const char *join_words(const struct word *word, size_t n, struct pool *po
 	return all;
 }
 
+static bool is_of_none(const struct likeness_row *row)
+{
+	return !strcmp(row->cause, NO_FAILURE);
+}
+
 size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t max, struct pool *pool)
 {
 	double length = length_of(w, known[0].words);
@@ -211,11 +219,31 @@ size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t m
 
 		while (at > 0 && list[at - 1].weight < weight)
 			at--;
-		if (n_shown < WORDS_ALIKE || at == max)
+		if (n_shown < WORDS_ALIKE || at == max || is_of_none(&known[i]))
 			continue;
 		n += n < max;
 		memmove(list + at + 1, list + at, (n - at - 1) * sizeof(*list));
 		list[at] = (struct likeness){known[i].cause, join_words(shown, n_shown, pool), weight};
 	}
 	return n;
+}
+
+double likeness_lead(const struct text_words *w)
+{
+	double length = length_of(w, known[0].words), best = 0, none = 0;
+	bool any = false;
+
+	for (size_t i = 1; length > 0 && i < n_known; i++) {
+		struct word shown[WORDS_SHOWN];
+		size_t n_shown;
+		double weight = (double)compare(w, known[i].words, shown, &n_shown) / length;
+
+		if (is_of_none(&known[i])) {
+			none = weight;
+		} else if (n_shown >= WORDS_ALIKE && (!any || weight > best)) {
+			best = weight;
+			any = true;
+		}
+	}
+	return any && w->n < LIKENESS_WORDS_MAX ? best - none : -INFINITY;
 }

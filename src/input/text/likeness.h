@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which causes a text is like, by its words alone (kb/words.def).
  *
- * A last resort: for an error that no rule knows, and for failures that somebody tells in sentences. It is never more than possible.
+ * A last resort: for an error that no rule knows, and for failures that somebody tells in sentences. It is never more than possible. Clean logs
+ * and unrelated failures have a row, too.
  */
 #ifndef CUWHY_TEXT_LIKENESS_H
 #define CUWHY_TEXT_LIKENESS_H
@@ -29,11 +30,16 @@ struct text_words {
 	size_t n, room;
 };
 
-void text_words_line(struct text_words *w, struct pool *pool, const char *s);
+/* True: the line says what failed. */
+bool text_words_line(struct text_words *w, struct pool *pool, const char *s);
 bool text_words_has(const struct text_words *w, const char *word);
 void text_words_release(struct text_words *w);
 
 /* The causes that it is most like, best first, at most `max`. Returns how many. */
 size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t max, struct pool *pool);
+
+/* By how much the words speak more for the most alike cause than for none of them: the logarithm of the odds. -INFINITY: they are too many,
+ * or too few, to tell. */
+double likeness_lead(const struct text_words *w);
 
 #endif

@@ -134,6 +134,8 @@ struct text_log {
 	bool alarm_leveled;		/* by a level alone */
 	uint64_t alarms, said;		/* lines with such a level, and all that say something */
 	uint64_t alarm_progress;	/* lines that showed progress before it */
+	struct text_hit trouble;	/* the first line about a GPU that says that something failed, whatever its writer calls it */
+	uint64_t trouble_progress;	/* lines that showed progress before it */
 	bool opening, told_first;	/* only sentences so far; so it was when the complaint came */
 	bool person;			/* somebody speaks of themselves */
 	uint64_t answered;		/* order of the last table of nvidia-smi */
@@ -771,6 +773,14 @@ static bool is_failed_call(const struct text_log *l, const struct text_line *lin
 	       !quoted_item(s);
 }
 
+/* "Exception has occurred: RuntimeError", of a debugger, which shows the message below it; NULL: it is another line. */
+static const char *debugger_exception(const char *s, size_t *name)
+{
+	static const char said[] = "Exception has occurred: ";
+
+	return str_starts(s, said) && exception_line(s + strlen(said), false, name) ? s + strlen(said) : NULL;
+}
+
 /* Outside of a traceback: an exception's line, or an error phrase. */
 static void idle_line(struct text_log *l, struct talk *t, const struct text_line *line)
 {
@@ -784,6 +794,10 @@ static void idle_line(struct text_log *l, struct talk *t, const struct text_line
 		start_message(l, t, line, s, name);
 	} else if (exception_line(s, false, &name)) {
 		start_message(l, t, line, s, name);
+	} else if ((inner = debugger_exception(s, &name)) != NULL) {
+		start_message(l, t, line, inner, name);
+		if (t->event)
+			t->event->raised = true;
 	} else if (!l->fine_here && (inner = exception_within(s, &name)) != NULL) {
 		start_message(l, t, line, inner, name);
 	} else if (!l->fine_here && !quoted_code(s) && (inner = announced_message(l, s)) != NULL) {
@@ -1078,6 +1092,18 @@ static void note_alarm(struct text_log *l, const struct talk *t, const struct te
 	l->alarm = (struct text_hit){1, line->number, pool_strdup(&l->pool, line->text), l->file};
 }
 
+/* What may be a failure, if the words of the whole text are those of one. What went on after it was not stopped by it. */
+static void note_trouble(struct text_log *l, const struct talk *t, const struct text_line *line)
+{
+	if (l->trouble.text && l->progress - l->trouble_progress < WENT_ON)
+		return;
+	if (in_traceback(t) || l->error_here || line_has_any(line->text, fine) || is_fallback(line->text) ||
+	    quoted_code(line_words(line)) || quoted_item(line_words(line)) || !names_gpu(line->text))
+		return;
+	l->trouble_progress = l->progress;
+	l->trouble = (struct text_hit){1, line->number, pool_strdup(&l->pool, line->text), l->file};
+}
+
 /* The same error as in the line before, with other numbers: it says nothing new about the machine, and starts nothing. */
 static bool is_error_again(struct text_log *l, const struct text_line *line)
 {
@@ -1091,7 +1117,7 @@ static void log_line(void *arg, struct text_line *line)
 {
 	struct text_log *l = arg;
 	struct talk *t;
-	bool again;
+	bool again, fails;
 
 	line->order = ++l->order;
 	l->line = line;
@@ -1104,7 +1130,7 @@ static void log_line(void *arg, struct text_line *line)
 	note_underline(l, line);
 	l->line_len = line->len;
 	l->passed += line->len + 1;
-	text_words_line(&l->in_text, &l->pool, line->text);
+	fails = text_words_line(&l->in_text, &l->pool, line->text);
 	if (quoted_line(&l->quoted, line) && !in_traceback(t))
 		return;
 	note_complaint(l, t, line);
@@ -1120,6 +1146,8 @@ static void log_line(void *arg, struct text_line *line)
 		l->env_lines++;
 	}
 	note_alarm(l, t, line);
+	if (fails)
+		note_trouble(l, t, line);
 	if (!again)
 		note_restart(l, t, line);
 	if (str_starts(line_words(line), "| NVIDIA-SMI ") && strstr(line_words(line), "Driver Version: "))
@@ -1441,15 +1469,26 @@ static bool ended_it(const struct text_event *e)
 	return e->raised && e->n_frames && !e->warning && !e->peer;
 }
 
+/* "terminate called after throwing an instance of 'std::bad_alloc'": a program of C++ ended, and the exception is none of CUDA's. */
+static bool is_termination(const struct text_event *e)
+{
+	return str_starts(e->message, "terminate called ") && !e->gpu && !text_code(e->message);
+}
+
 /* `last` ended the process, and `e` came before it and was survived. A warning that turns CUDA off, and a message that is only cited, are
  * survived by what has nothing to do with GPUs; after anything else the program has to show that it went on. */
 static bool outlived(const struct text_event *e, const struct text_event *last)
 {
-	if (last->order <= e->order || last->run != e->run || strcmp(last->who, e->who) ||
-	    strcmp(last->file, e->file) || !ended_it(last))
+	bool mentioned = e->cited || e->listed;
+
+	if (last->order <= e->order || last->run != e->run || strcmp(last->who, e->who) || strcmp(last->file, e->file))
+		return false;
+	if (mentioned && is_termination(last))
+		return true;
+	if (!ended_it(last) && !(mentioned && last->raised && !last->warning && !last->peer))
 		return false;
 	return last->progress > e->progress ||
-	       ((e->warning || e->cited) && !last->gpu && !last->marked && !gpu_in_frames(last));
+	       ((e->warning || mentioned) && !last->gpu && !last->marked && !gpu_in_frames(last));
 }
 
 bool log_handled(const struct text_log *l, const struct text_event *e)
@@ -1552,6 +1591,15 @@ const struct text_hit *log_complaint(const struct text_log *l)
 	    (l->alarm_leveled && l->alarms * 2 > l->said))
 		return NULL;
 	return &l->alarm;
+}
+
+const struct text_hit *log_trouble(const struct text_log *l)
+{
+	bool after_alarm;
+
+	return l->trouble.text && l->progress - l->trouble_progress < WENT_ON && !has_better(l, &after_alarm)
+		       ? &l->trouble
+		       : NULL;
 }
 
 const struct text_words *log_words(const struct text_log *l)

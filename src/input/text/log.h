@@ -95,6 +95,8 @@ void log_since(struct text_log *l, const struct text_event *e);
 bool log_document(const struct text_log *l);
 /* A sentence that says that something of a GPU fails, in a text without an error of any other kind; NULL: there is none. */
 const struct text_hit *log_complaint(const struct text_log *l);
+/* A line that names a GPU and what failed, in a text that did not go on after it; NULL: there is none. Clean logs have such lines, too. */
+const struct text_hit *log_trouble(const struct text_log *l);
 const struct text_words *log_words(const struct text_log *l);
 /* Those of the process of `e`; of all of them when it is NULL. */
 size_t log_asserts(const struct text_log *l, const struct text_event *e, const struct text_assert **list);

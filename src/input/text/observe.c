@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/needles.h"
@@ -239,6 +240,38 @@ static void fill_phase(struct casefile *f)
 	for (size_t i = 0; i < COUNT(frames) && !fact_text(f, FACT_text_phase)[0]; i++)
 		if (strstr(stack, frames[i].words))
 			fact_set_text(f, FACT_text_phase, frames[i].phase);
+}
+
+/* The number after `words`, or -1. */
+static int number_after(const char *s, const char *words)
+{
+	const char *at = s ? strstr(s, words) : NULL;
+
+	return at && isdigit((unsigned char)at[strlen(words)]) ? (int)strtol(at + strlen(words), NULL, 10) : -1;
+}
+
+/* The GPU that the message names, or the line that failed; -1: neither does. */
+static int failed_device(const struct text_event *e)
+{
+	static const char *const before[] = {"cuda:", "GPU ", "device=", ".cuda("};
+	int device = -1;
+
+	for (size_t i = 0; i < COUNT(before) && device < 0; i++)
+		device = number_after(e->message, before[i]);
+	for (size_t k = e->n_frames; k-- > 0 && device < 0;)
+		for (size_t i = 0; i < COUNT(before) && device < 0; i++)
+			device = number_after(e->frame[k].source, before[i]);
+	return device;
+}
+
+/* A row of nvidia-smi is that of the same number only where no variable gives out other numbers. */
+static void fill_mode(struct casefile *f, const struct text_env *env, const struct text_event *e)
+{
+	int device = e ? failed_device(e) : -1;
+
+	if (env->visible_set && device >= 0)
+		device = -1;
+	fact_set_text(f, FACT_text_smi_mode, compute_mode_of(&env->modes, device));
 }
 
 static const char *place_before(struct casefile *f, const struct text_event *e, const char *line, size_t len)
@@ -578,6 +611,7 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 	observe_asserts(f, a, n);
 	fill_memory_of_text(f, e, code);
 	facts_of_text_machine(f, log_env(l));
+	fill_mode(f, log_env(l), e);
 	if (fact_true(f, FACT_set_blocking))	/* the call that failed launched the kernel */
 		fact_set_flag(f, FACT_error_async, false);
 	fill_xids(f, l);

@@ -12,6 +12,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 #define HASH_MIN 7
+#define CITED_AFTER 2	/* words: one may be a label, "Error: \"…\" in worker 3" */
 #define CODE_MAX 240	/* a longer line is a text whose line ends were lost */
 
 static bool starts_with_any(const char *s, const char *const *list, size_t n)
@@ -244,19 +245,38 @@ static bool told_as_failure(const char *line, const char *s)
 	return false;
 }
 
+/* The quotation mark that opens what `s` is in; NULL: it is not in quotation marks. An apostrophe inside a word is none. */
+static const char *opening_quote(const char *line, const char *s)
+{
+	const char *open = NULL;
+
+	for (const char *at = line; at < s; at++) {
+		bool apostrophe = *at == '\'' && at > line && isalnum((unsigned char)at[-1]) &&
+				  (!open || isalnum((unsigned char)at[1]));
+
+		if (!strchr("\"'`", *at) || apostrophe)
+			continue;
+		if (!open)
+			open = at;
+		else if (*open == *at)
+			open = NULL;
+	}
+	return open;
+}
+
 bool quoted_citation(const char *line, const char *s)
 {
-	const char *end;
+	const char *open = opening_quote(line, s), *end;
 	size_t words = 0;
 
-	if (told_as_failure(line, s))
+	if (!open || told_as_failure(line, s))
 		return false;
-	if (s == line || !strchr("\"'`", s[-1]) || !(end = strchr(s, s[-1])) || end[1] != ' ' ||
-	    !isalpha((unsigned char)end[2]))
+	end = strchr(s, *open);
+	if (!end || end[1] != ' ' || !isalpha((unsigned char)end[2]))
 		return false;
-	for (const char *at = line; at < s - 1; at++)
+	for (const char *at = line; at < open; at++)
 		words += isalpha((unsigned char)*at) && strchr(" ,:", at[1]);
-	return words >= 3;
+	return words >= CITED_AFTER;
 }
 
 bool quoted_underline(const char *s, unsigned long length)
