@@ -274,7 +274,8 @@ static void verdict__what_something_may_end_by_itself_is_possible(void **state)
 
 static void verdict__what_may_still_get_on_is_possible(void **state)
 {
-	static const char *const inside[] = {"lock", "queue", "queue-room", "queue-done", "condition", "thread", "tasks"};
+	static const char *const inside[] = {"lock",	  "queue",  "queue-room", "queue-done",
+					     "condition", "thread", "tasks"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++)
