@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report page with a million blocks: how long it takes to make and to open, what it takes, and frames per second while zooming.
 
-    bench_page.py [--build build] [--blocks 1000000] [--viz _memory_viz.py] [--rounds 3]
+    bench_page.py [--build build] [--blocks 1000000] [--viz _memory_viz.py [--viz-program FOLDER]] [--rounds 3]
 
 The snapshot is made up: tensors of 400 sizes with lives from one to a million events. Chromium draws without a GPU. Zooming is one
 turn of the wheel in each frame, from the whole run to single blocks and back. `--viz` is PyTorch's own module (torch/cuda/_memory_viz.py):
-its page of the same snapshot is made, timed and weighed; it is not opened, since it loads its program from a CDN. Needs no GPU.
+its page of the same snapshot is made, timed and weighed. Its program comes from a CDN, which nothing here may ask; --viz-program has
+it: torch/utils/viz/*.js of PyTorch's repository, and dist/d3.min.js of the package d3. It is put into the page, which is then opened and
+zoomed in the same way. Needs no GPU.
 """
 import argparse
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -27,9 +30,8 @@ KIB = 1024
 
 # One turn of the wheel a frame: in for a while, then out; the time of each frame is measured from the one before.
 ZOOM = r"""
-const box = document.querySelector(".blocks"), canvas = box.querySelector("canvas");
-const steps = arguments[0];
-box.focus();
+const canvas = document.querySelector(arguments[1]), steps = arguments[0], box = canvas.closest(".blocks");
+if (box) box.focus(); // else the wheel scrolls the page
 const r = canvas.getBoundingClientRect();
 return new Promise((done) => {
   const frames = [];
@@ -45,7 +47,9 @@ return new Promise((done) => {
   requestAnimationFrame(turn);
 });
 """
-READY = "const b = document.querySelector('.blocks'); return b && b.dataset.ready === 'yes' ? performance.now() : 0"
+# what is zoomed, whether it is drawn, and steps: a frame of theirs may take a second
+OURS = ".blocks canvas", "const b = document.querySelector('.blocks'); return b && b.dataset.ready === 'yes'", 120
+THEIRS = "polygon", "return document.querySelector('polygon') !== null", 20
 
 
 def mixed(a, blocks):
@@ -116,19 +120,43 @@ def seconds_of(pid):
     return total
 
 
-def opened(page, steps):
+def program_of(folder, name):
+    """A module of memory_viz's and those it imports, as one text. d3 is a global."""
+    with open(os.path.join(folder, name), encoding="utf-8") as f:
+        text = f.read()
+    text = re.sub(r"^import \* as d3 from .*$", "", text, flags=re.M)
+    text = re.sub(r'^import (\{[^}]*\}) from "https:.*$', r"const \1 = d3;", text, flags=re.M)
+    text = re.sub(r'^import \{[^}]*\} from "\./(.*)";$', lambda found: program_of(folder, found.group(1)), text, flags=re.M)
+    return re.sub(r"^export (?:\{[^}]*\};?|(?=function))", "", text, flags=re.M)
+
+
+def put_inside(page, folder):
+    """The page without anything to load."""
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    with open(os.path.join(folder, "d3.min.js"), encoding="utf-8") as f:
+        library = f.read()
+    line = re.search(r"^import \{add_local_files\} from .*$", text, re.M)
+    program, library = (words.replace("</script", "<\\/script") for words in (program_of(folder, "MemoryViz.js"), library))
+    text = text[:line.start()] + program + text[line.end():]
+    with open(page, "w", encoding="utf-8") as f:
+        f.write(text.replace("<head>", "<head><script>" + library + "</script>", 1))
+
+
+def opened(page, what):
     with Browser(shutil.which("chromium"), shutil.which("chromedriver"), width=1200) as browser:
+        browser.ask("POST", browser.session + "/timeouts", {"script": 280000, "pageLoad": 280000})
         browser.open("about:blank")
         before = of_children(browser.driver.pid)
         start, cpu = time.monotonic(), seconds_of(browser.driver.pid)
         browser.open(page)
-        while not browser.run(READY):
+        while not browser.run(what[1]):
             time.sleep(0.02)
         ready, cpu = time.monotonic() - start, seconds_of(browser.driver.pid) - cpu
         memory = of_children(browser.driver.pid) - before
         time.sleep(5)    # until the pictures are made
         used = seconds_of(browser.driver.pid)
-        seen = browser.run(ZOOM, steps)
+        seen = browser.run(ZOOM, what[2], what[0])
         used = seconds_of(browser.driver.pid) - used
     return ready, cpu, memory, seen, used
 
@@ -139,11 +167,20 @@ def machine():
     return "%d cores of %s" % (os.cpu_count(), model)
 
 
+def show_opened(whose, page, rounds, what):
+    for _ in range(rounds):
+        ready, cpu, memory, seen, used = opened(page, what)
+        frames = sorted(seen["frames"])
+        print("%s: drawn after %.2f s, %.2f s of CPU, %.0f MiB in the browser; zooming: %.1f frames per second, slowest frame %.0f ms, median %.1f ms; %.1f ms of CPU for a frame, all processes of Chromium together; load %.1f" %
+              (whose, ready, cpu, memory, 1000 * len(frames) / sum(frames), frames[-1], frames[len(frames) // 2], 1000 * used / len(frames), os.getloadavg()[0]), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
     parser.add_argument("--blocks", type=int, default=1000000)
     parser.add_argument("--viz")
+    parser.add_argument("--viz-program", metavar="FOLDER", help="its program, to open that page")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--keep", help="leave snapshot and page in this folder")
     given = parser.parse_args()
@@ -158,15 +195,14 @@ def main():
         print("machine: %s, load %.1f; %d blocks, snapshot of %.0f MiB" % (machine(), os.getloadavg()[0], given.blocks, os.path.getsize(source) / KIB / KIB))
         took, cpu, memory = measured([os.path.join(given.build, "cuwhy"), "report", "-o", page, source])
         print("cuwhy report: %.1f s, %.1f s of CPU, %.0f MiB of memory; page of %.1f MiB" % (took, cpu, memory, os.path.getsize(page) / KIB / KIB))
-        for _ in range(given.rounds):
-            ready, cpu, memory, seen, used = opened(page, 120)
-            frames = sorted(seen["frames"])
-            print("page: drawn after %.2f s, %.2f s of CPU, %.0f MiB in the browser; zooming: %.0f frames per second, slowest frame %.0f ms, median %.1f ms; %.1f ms of CPU for a frame, all processes of Chromium together" %
-                  (ready, cpu, memory, 1000 * len(frames) / sum(frames), frames[-1], frames[len(frames) // 2], 1000 * used / len(frames)))
+        show_opened("page", page, given.rounds, OURS)
         if given.viz:
             theirs = os.path.join(folder, "viz.html")
             took, cpu, memory = measured([sys.executable, given.viz, "trace_plot", source, "-o", theirs])
             print("memory_viz: %.1f s, %.1f s of CPU, %.0f MiB of memory; page of %.1f MiB" % (took, cpu, memory, os.path.getsize(theirs) / KIB / KIB))
+            if given.viz_program:
+                put_inside(theirs, given.viz_program)
+                show_opened("memory_viz's page", theirs, given.rounds, THEIRS)
     finally:
         if not given.keep:
             shutil.rmtree(folder, ignore_errors=True)

@@ -16,7 +16,8 @@ function fill(node, attributes, children) {
   }
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : document.createTextNode(node.matches(VERBATIM) ? child : keepUnits(String(child))));
+    const words = () => (node.matches(VERBATIM) ? String(child) : keepUnits(String(child)));
+    node.append(child instanceof Node ? child : document.createTextNode(words()));
   }
   return node;
 }

@@ -187,16 +187,34 @@ static const char *may_end(struct pyproc *p, const struct code *c, uint32_t from
 	return calls > known ? told(other, pool) : NULL;
 }
 
+/* False: the code cannot be read. `*to` 0: there is no loop. The caller frees the bytes. */
+static bool open_loop(struct pyproc *p, uint64_t code, int64_t low, int64_t high, struct code *c, uint32_t *from,
+		      uint32_t *to)
+{
+	*c = (struct code){0};
+	if (p->l.minor < FIRST_MINOR || p->l.minor > LAST_MINOR || low < 0 || high < low)
+		return false;
+	return read_code(p, code, c) && high / 2 < (int64_t)c->n &&
+	       find_loop(c, (uint32_t)low / 2, (uint32_t)high / 2, from, to);
+}
+
+bool pyloop_is_none(struct pyproc *p, uint64_t code, int64_t low, int64_t high)
+{
+	struct code c;
+	uint32_t from, to;
+	bool none = open_loop(p, code, low, high, &c, &from, &to) && !to;
+
+	free(c.bytes);
+	return none;
+}
+
 const char *pyloop_may_end(struct pyproc *p, uint64_t code, int64_t low, int64_t high, struct pool *pool)
 {
-	struct code c = {0};
 	const char *text = told("", pool);
+	struct code c;
 	uint32_t from, to;
 
-	if (p->l.minor < FIRST_MINOR || p->l.minor > LAST_MINOR || low < 0 || high < low)
-		return text;
-	if (read_code(p, code, &c) && high / 2 < (int64_t)c.n &&
-	    find_loop(&c, (uint32_t)low / 2, (uint32_t)high / 2, &from, &to))
+	if (open_loop(p, code, low, high, &c, &from, &to))
 		text = to ? may_end(p, &c, from, to, pool) : "it is inside a call, which may return";
 	free(c.bytes);
 	return text;

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "input/live/fds.h"
 #include "input/live/look.h"
+#include "input/live/pyloop.h"
 
 #define IDLE_CPU	0.05	/* less of a processor: it wakes up now and then, but does not run */
 
@@ -326,6 +327,14 @@ static const struct native_frame *top_frame(const struct live_thread *t)
 	return NULL;
 }
 
+/* Without a loop around it, the one place at which a function was met all the time is a call. */
+static bool in_one_call(struct process_look *l, const struct seen *s)
+{
+	remote_forget(&l->remote);
+	return s->n_last && s->last[0].raw.code == s->own_code && s->low == s->high &&
+	       pyloop_is_none(&l->py, s->own_code, s->low, s->high);
+}
+
 /* A running thread that did not move: in Python's own code, or in some other library? */
 static void wait_running(struct live_thread *t, struct process_look *l, struct seen *s, struct pool *pool)
 {
@@ -344,7 +353,7 @@ static void wait_running(struct live_thread *t, struct process_look *l, struct s
 		return;
 	}
 	/* a builtin is a part of the interpreter's file, but no loop of the program's */
-	if (t->waits == LIVE_LOOP && !is_interpreter(top) && look_one_instruction(l, s))
+	if (t->waits == LIVE_LOOP && !is_interpreter(top) && (in_one_call(l, s) || look_one_instruction(l, s)))
 		t->waits = LIVE_NATIVE;
 	if (t->waits == LIVE_LOOP && s->library_moved)
 		t->changes = "variables of a function of Python's library that it called";

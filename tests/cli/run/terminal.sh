@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # On a terminal: Ctrl-C reaches the program once, Ctrl-Z stops both, fg continues both.
 cat > prog.py <<'P'
-import signal, time
+import os, signal, time
 n = 0
 def count(*_):
     global n
     n += 1
 signal.signal(signal.SIGINT, count)
-signal.signal(signal.SIGCONT, lambda *_: print("goes on", flush=True))
+# not print: inside the print below, where Ctrl-Z may stop it, that would be an exception (reentrant call)
+signal.signal(signal.SIGCONT, lambda *_: os.write(1, b"goes on\n"))
 print("ready", flush=True)
 while n == 0:
     time.sleep(0.01)
@@ -21,14 +22,18 @@ pid, fd = pty.fork()
 if pid == 0:
     os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
 
+text = ""    # what was read and not expected yet
+
 def expect(pattern, seconds=300):
-    text, end = "", time.time() + seconds
+    global text
+    end = time.time() + seconds
     while time.time() < end:
-        if select.select([fd], [], [], 0.05)[0]:
-            text += os.read(fd, 4096).decode()
         found = re.search(pattern, text)
         if found:
+            text = text[found.end():]
             return found.group(0)
+        if select.select([fd], [], [], 0.05)[0]:
+            text += os.read(fd, 4096).decode()
     return "no %r in %r" % (pattern, text)
 
 def type_in(text):
