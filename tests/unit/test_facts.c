@@ -444,6 +444,33 @@ static void handled__pytorchs_own_retry_is_nothing(void **state)
 	expect_end(&b, 1, "none", 0);
 }
 
+/* A request that PyTorch's retry satisfied, and one of the same size, by the same function of PyTorch, that it did not. */
+static void handled__a_retry_is_not_of_the_next_request(void **state)
+{
+	static const char *const lines[] = {"a.py:9:f", "a.py:12:f"};
+	struct cw_failure *f = NULL;
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	tb_init(&b);
+	for (size_t i = 0; i < 2; i++) {
+		uint32_t s = tb_stack(&b, "/venv/lib/python3.12/site-packages/torch/nn/modules/conv.py:548:_conv_forward", lines[i], NULL);
+
+		f = tb_fail(&b, CW_SRC_DRIVER, 2, s);
+		f->api = 120;
+		f->request_bytes = 9ull << 30;
+		if (i) {
+			f = tb_fail(&b, CW_SRC_TORCH_OOM, 2, s);
+			f->request_bytes = 9ull << 30;
+		}
+	}
+	tb_fail_text(&b, CW_SRC_PYTHON, f->stack, "OutOfMemoryError", "CUDA out of memory");
+	j = judge(&b, 1);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 12);
+	json_decref(j);
+}
+
 /* torch.library tries one reading of a key, then another: two checks of PyTorch, and nothing of CUDA */
 static void handled__two_checks_of_pytorch_are_no_cuda_failure(void **state)
 {
@@ -772,6 +799,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(handled__an_exception_on_the_failing_line_without_words),
 		cmocka_unit_test(handled__a_sticky_error_never_is),
 		cmocka_unit_test(handled__pytorchs_own_retry_is_nothing),
+		cmocka_unit_test(handled__a_retry_is_not_of_the_next_request),
 		cmocka_unit_test(handled__two_checks_of_pytorch_are_no_cuda_failure),
 		cmocka_unit_test(handled__without_an_exception_the_last_one_raised),
 		cmocka_unit_test(handled__a_refusal_that_the_thread_survived),

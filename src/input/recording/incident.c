@@ -148,10 +148,14 @@ static bool check_belongs(const struct trace *t, const struct incident *i, const
 	       (message_has_code(f->text, i->code) || same_top(t, i->lead->stack, f->stack));
 }
 
-/* Memory had run out before, and that was told already, or another request went on trying. */
+/* Memory had run out before, and that was told already, or another request went on trying. PyTorch tries each a second time,
+ * from the same place, when it has emptied its cache. */
 static bool is_over(const struct incident *i, const struct cw_failure *f)
 {
-	return i->raised || i->failure[i->n - 1]->request_bytes != f->request_bytes;
+	const struct cw_failure *last = i->failure[i->n - 1];
+
+	return i->raised || last->request_bytes != f->request_bytes ||
+	       (last->stack && f->stack && last->stack != f->stack);
 }
 
 static bool belongs(const struct trace *t, const struct incident *i, const struct cw_failure *f)
