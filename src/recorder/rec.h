@@ -135,6 +135,7 @@ struct py_chain {
 	uint32_t gone;			/* code_watch.gone before they were read */
 	uint32_t version;		/* of the links below the innermost one */
 	uint32_t first;			/* the outermost link that has changed since turns_seen(); above n: none */
+	uint32_t again;			/* the link of a function that C code has called again, 0 = none */
 	uintptr_t base;			/* address of the first Python frame */
 	struct py_was { const char *frame; uint64_t instr, id; } was;	/* what link `first`, or the first function above it, was */
 	const void *state;		/* of Python's main thread, once looked up: it never changes */
@@ -147,6 +148,7 @@ struct py_chain {
 		uint64_t h;		/* of all links up to this one */
 		uint32_t python;	/* how many of those are Python code */
 		uint32_t loops;		/* of its code (rec_python_loops.c) */
+		uint64_t called;	/* the first function that was called from where it is now: id of its code, 0 = none */
 	} kept[CHAIN_MAX + 1];
 };
 

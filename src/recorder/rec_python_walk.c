@@ -199,6 +199,7 @@ INLINE bool read_link(const struct py_layout *l, struct py_chain *c, uint32_t to
 	c->link[to].frame = frame;
 	c->link[to].instr = load_instr(l, frame);
 	k->code = code;
+	k->called = 0;
 	if (is_shim(l, frame)) {
 		k->id = k->loops = 0;
 		return true;
@@ -244,6 +245,7 @@ INLINE void put_on(const struct py_layout *l, struct py_chain *c, uint32_t n, ui
 		k->code = c->kept[from].code;
 		k->id = c->kept[from].id;
 		k->loops = c->kept[from].loops;
+		k->called = c->kept[from].called;
 		if (k->id) {
 			h = fold(l, h, k->id, UNTAGGED(k->code), c->link[n].instr);
 			if (!python++)
@@ -314,6 +316,7 @@ INLINE enum walked walk_again(const struct py_layout *l, const void *tstate, str
 		c->was = (struct py_was){top->frame, top->instr, kept->id};
 	}
 	top->instr = instr;
+	kept->called = 0;
 	been = chain_top(c, instr);
 	if (likely(been->instr == instr && been->version == c->version)) {
 		kept->h = been->h;

@@ -7,7 +7,7 @@
  * went backwards within the loop, or stands where it stood and its variables have changed: only the frame itself
  * changes those. A frame that was in an inner loop and still is has turned the outer one if the inner one began anew, or if
  * variables have changed that only the outer one sets. A function that was called again although no loop around it says so is called by C code (map), and its
- * caller's line stands for the loop.
+ * caller's line stands for the loop; also if C code has called another one meanwhile.
  *
  * Whatever is read belongs to frames that the walk has just confirmed, and is kept alive by them.
  */
@@ -464,6 +464,8 @@ static bool went_back(const struct py_chain *c, uint32_t first, uint32_t link)
 	const struct py_was *was = &c->was;
 	const struct py_link *now = &c->link[link];
 
+	if (link == c->again)
+		return true;
 	if (link != first || was->id != c->kept[link].id || !was->id)
 		return false;
 	if (was->frame != now->frame)
@@ -728,6 +730,25 @@ static inline void keep_args(struct py_turns *t, const struct py_chain *c, uint3
 		t->arg_was[i] = *t->arg[i];
 }
 
+/* C code that calls several functions in turn, as map() does over a generator: each one replaces another, while the caller stands
+ * where it stood. The first of them says that it begins anew. */
+static inline uint32_t called_in_turn(struct py_chain *c, uint32_t link)
+{
+	uint32_t caller = link - 1;
+	uint64_t id;
+
+	if (link > c->n || is_generator(c->link[link].frame))
+		return 0;
+	while (caller && !c->kept[caller].id)
+		caller--;
+	id = c->kept[link].id;
+	if (!caller || !c->kept[caller].called) {
+		c->kept[caller].called = caller ? id : 0;
+		return 0;
+	}
+	return c->kept[caller].called == id && c->was.id && c->was.id != id ? link : 0;
+}
+
 static __attribute__((noinline)) HOT void turns_moved(struct py_turns *t, struct py_chain *c)
 {
 	uint32_t first = c->first, k = 0, called = 0;
@@ -735,6 +756,7 @@ static __attribute__((noinline)) HOT void turns_moved(struct py_turns *t, struct
 
 	while (first <= c->n && !c->kept[first].id)	/* C code has called anew: what it called counts */
 		first++;
+	c->again = called_in_turn(c, first);
 	while (k < t->n && t->level[k].link < first && level_same(&t->level[k]))
 		k++;
 	if (first > c->n && t->links == c->n && k == t->n) {

@@ -290,6 +290,19 @@ def mapped_with_locals():
 
 
 @loops
+def mapped_over_a_generator():
+    def batches():
+        for n in range(1, 7):  # loop map-source
+            made(at(("map-source", n)), 512, 1, 0)
+            yield n
+
+    def step(n):
+        made(at(("map-generator", n)), 512, 1, 0)
+
+    list(map(step, batches()))  # loop map-generator
+
+
+@loops
 def sorted_by_a_key():
     sorted([3, 1, 2], key=lambda n: here() or n)
 
