@@ -48,6 +48,7 @@ struct search {
 	size_t n_run;
 	struct node *node;		/* all that are known, by lines, oldest first */
 	size_t n_nodes;
+	uint64_t failed;		/* lines_hash of the request that failed */
 	bool in_backward;
 	const struct cw_freed *const *freed;
 	struct entry *went;		/* freed before the failure, of earlier turns; `block`: index into `freed` */
@@ -488,6 +489,33 @@ static void left_add(struct search *s, struct left *l, struct tallies *lines, co
 	}
 }
 
+/* The innermost loop around these blocks; 0 = only a function that calls itself. */
+static uint32_t loop_of(const struct entry *e)
+{
+	for (uint32_t i = e->path.n; i > 0; i--)
+		if (!(e->path.step[i - 1].loop & RECURSION))
+			return e->path.step[i - 1].loop;
+	return 0;
+}
+
+/* Before a program works with a model, a loop that lets nothing go of all that it allocates, and wanted more of the same, builds
+ * something: a table, a cache, a data set on the GPU. All of that is needed, for all that we know. */
+static bool only_builds(const struct search *s, const struct entry *all, size_t n, const struct entry *e)
+{
+	uint32_t loop = loop_of(e);
+	bool more = false;
+
+	if (e->graph || !loop || s->loops.any_model || s->loops.any_backward ||
+	    trace_header(s->trace)->minor < 6)	/* frees had no turns before */
+		return false;
+	for (size_t i = 0; i < s->n_went; i++)
+		if (has_loop(&s->went[i].path, loop))
+			return false;
+	for (size_t i = 0; i < n && !more; i++)
+		more = all[i].lines == s->failed && has_loop(&all[i].path, loop);
+	return more;
+}
+
 static size_t find_piles(struct search *s, struct entry *e, size_t n, struct pile *pile)
 {
 	size_t piles = 0;
@@ -496,7 +524,12 @@ static size_t find_piles(struct search *s, struct entry *e, size_t n, struct pil
 	for (size_t i = 0, end, turns; i < n; i = end) {
 		for (end = i; end < n && e[end].lines == e[i].lines && e[end].graph == e[i].graph; end++)
 			;
-		if (adds(s, e + i, end - i, &turns))
+		if (!adds(s, e + i, end - i, &turns))
+			continue;
+		if (only_builds(s, e, n, &e[i]))
+			for (size_t k = i; k < end; k++)
+				s->out->built += s->m->torch.list[e[k].block].size;
+		else
 			pile[piles++] = (struct pile){i, end, turns, e[i].graph && nodes_let_go(s, e[i].lines, turns)};
 	}
 	return piles;
@@ -757,6 +790,13 @@ static void add_tries(struct search *s, const struct cw_failure *now, struct tal
 		s->out->exact = false;
 }
 
+/* Where backward frees graphs, one tensor a turn and nothing else is none: a graph would have kept what its operations need, too.
+ * Detaching it frees nothing. */
+static bool is_result_alone(const struct search *s, const struct pile *p)
+{
+	return s->n_run && p->end - p->first <= p->turns;
+}
+
 static void sort_out(struct search *s, struct entry *e, size_t n, const struct cw_failure *f)
 {
 	struct entry *graph = xcalloc(n + 1, sizeof(*graph)), *activation = xcalloc(n + 1, sizeof(*activation));
@@ -775,7 +815,7 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 				graph[n_graph++] = e[k];
 		}
 	known = graphs_are_gone(s, activation, n_activations);
-	gone = !n_graph || known.is;
+	gone = !n_graph || known.is || (piles == 1 && is_result_alone(s, &pile[0]));
 	qsort(graph, n_graph, sizeof(*graph), by_path);
 	for (size_t i = 0; i < piles; i++) {
 		bool is_graph = e[pile[i].first].graph && !pile[i].released;
@@ -833,6 +873,7 @@ static size_t sizes_in_turns(const struct search *s, const struct entry *kept, s
 }
 
 #define GROWN_TURNS 3		/* two sizes always differ in some direction */
+#define GROWN_STEPS 3		/* up, where it also stays the same: several take turns at growing */
 
 /* `request`: what the line `lines` asked for when memory ran out. */
 static void find_grown(struct search *s, const struct entry *kept, size_t n, uint64_t lines, uint64_t request)
@@ -841,17 +882,21 @@ static void find_grown(struct search *s, const struct entry *kept, size_t n, uin
 	size_t all = sizes_in_turns(s, kept, n, sizes), steady = 0, growing = 0;
 
 	for (size_t i = 0, end; i < all; i = end) {
-		bool up = true, same = true;
+		bool up = true, same = true, down = false;
+		size_t steps = 0;
 
 		for (end = i + 1; end < all && sizes[end].lines == sizes[i].lines; end++) {
 			up &= sizes[end].size > sizes[end - 1].size;
+			steps += sizes[end].size > sizes[end - 1].size;
+			down |= sizes[end].size < sizes[end - 1].size;
 			same &= sizes[end].size == sizes[end - 1].size;
 		}
 		if (end - i < GROWN_TURNS)
 			continue;
+		up |= steps >= GROWN_STEPS && !down;
 		growing += up;
 		steady += same;
-		if (up && sizes[i].lines == lines && request > sizes[end - 1].size)
+		if (up && sizes[i].lines == lines && request >= sizes[end - 1].size && request > sizes[i].size)
 			s->out->grown = (struct grown){.turns = end - i, .first = sizes[i].size};
 	}
 	s->out->grown.alone = steady >= growing;
@@ -874,12 +919,14 @@ static int by_lines_turns_and_record(const void *a, const void *b)
 	return x->record < y->record ? -1 : x->record > y->record;
 }
 
+/* Where calls repeat inside a library, the same stack came again, and which of its callers did that is not known. */
 static uint64_t hash_turns(const struct turn *turn, size_t n)
 {
-	uint64_t h = n;
+	uint64_t h = 0;
 
 	for (size_t i = 0; i < n; i++)
-		h = (h ^ ((uint64_t)turn[i].number << 32 | turn[i].turn)) * 0x9e3779b97f4a7c15ull;
+		if (!(turn[i].calls && turn[i].loop.library))
+			h = (h ^ ((uint64_t)turn[i].number << 32 | turn[i].turn)) * 0x9e3779b97f4a7c15ull;
 	return h;
 }
 
@@ -897,7 +944,7 @@ static uint64_t bytes_of_other_runs(const struct in_turns *b, size_t n)
 }
 
 /* Turn 3 of a loop comes once in each run of the loop. If it has come several times and no loop around it has turned, then
- * something has run it again that was not seen. */
+ * something has run it again that was not seen; and so, perhaps, a line in no loop that has several tensors. */
 static uint64_t bytes_run_again(const struct search *s)
 {
 	struct in_turns *b = xcalloc(s->m->torch.n + 1, sizeof(*b));
@@ -909,9 +956,9 @@ static uint64_t bytes_run_again(const struct search *s)
 		const struct piece *p = &s->m->torch.list[i];
 		size_t turns = turns_of_piece(s->trace, p, turn);
 
-		if (turns && !is_part_of_model(kinds_of(s->k, p)))
+		if (!is_part_of_model(kinds_of(s->k, p)))	/* in no loop, each is one of its own */
 			b[n++] = (struct in_turns){kinds_about(s->k, p)->lines, hash_turns(turn, turns), p->size,
-						   p->turn};
+						   turns ? p->turn : (uint32_t)i};
 	}
 	qsort(b, n, sizeof(*b), by_lines_turns_and_record);
 	for (size_t i = 0, end; i < n; i = end) {
@@ -926,7 +973,12 @@ static uint64_t bytes_run_again(const struct search *s)
 void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m, struct kinds *k,
 		    const struct cw_failure *f, struct pool *pool)
 {
-	struct search s = {.out = l, .trace = t, .m = m, .k = k, .in_backward = failure_in_backward(t, f)};
+	struct search s = {.out = l,
+			   .trace = t,
+			   .m = m,
+			   .k = k,
+			   .in_backward = failure_in_backward(t, f),
+			   .failed = lines_hash(t, f->stack)};
 	struct entry *e = xcalloc(m->torch.n + 1, sizeof(*e));
 	struct turn turn[CW_LOOP_TURNS];
 	uint32_t failed = f->stack ? f->stack : f->forward_stack;
@@ -951,7 +1003,7 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 		if (entry_of(&s, &e[entries], &m->torch.list[i]))
 			e[entries++].block = i;
 	find_went(&s);
-	find_grown(&s, e, entries, lines_hash(t, f->stack), f->request_bytes);
+	find_grown(&s, e, entries, s.failed, f->request_bytes);
 	entries = drop_parts_of_models(&s, e, entries);
 	sort_out(&s, e, entries, f);
 	l->run_again = bytes_run_again(&s);

@@ -39,6 +39,7 @@ struct leftovers {
 	uint64_t tried;			/* bytes of both that tries have left which ran out of memory */
 	struct place try;		/* what the last of these had called, from where the program went on */
 	struct grown grown;		/* the line at which memory ran out */
+	uint64_t built;			/* bytes of loops that only build something: these are not left behind */
 	uint64_t run_again;		/* bytes of loops that were run several times, by what was not seen */
 };
 

@@ -133,8 +133,8 @@ void path_add_recursion(struct path *p, const struct trace *t, uint32_t stack)
 	uint32_t inner = s ? stack_outermost_of(t, s, modules) : 0, times;
 
 	for (uint32_t i = s && inner < s->n ? inner + 1 : 0; s && i < s->n && p->n < CW_LOOP_TURNS; i += times) {
-		for (times = 1; i + times < s->n && s->frame[i + times].file == s->frame[i].file &&
-				s->frame[i + times].line == s->frame[i].line;
+		for (times = 1; i + times < s->n && s->frame[i + times].line == s->frame[i].line &&
+				frame_same_function(t, &s->frame[i + times], &s->frame[i]);
 		     times++)
 			;
 		if (times == 1 || stack_owner(t, s, i) != OWNER_USER)
