@@ -352,8 +352,11 @@ static void wait_running(struct live_thread *t, struct process_look *l, struct s
 		t->waits = LIVE_GIL;
 		return;
 	}
+	/* a call that was met at every look, and that reads or writes each time, is called by a loop */
+	if (t->waits == LIVE_NATIVE && bytes && !in_one_call(l, s))
+		t->waits = LIVE_LOOP;
 	/* a builtin is a part of the interpreter's file, but no loop of the program's */
-	if (t->waits == LIVE_LOOP && !is_interpreter(top) && (in_one_call(l, s) || look_one_instruction(l, s)))
+	if (t->waits == LIVE_LOOP && !is_interpreter(top) && (in_one_call(l, s) || (!bytes && look_one_instruction(l, s))))
 		t->waits = LIVE_NATIVE;
 	if (t->waits == LIVE_LOOP && s->library_moved)
 		t->changes = "variables of a function of Python's library that it called";
