@@ -38,7 +38,7 @@ enum does { DOES_NOTHING, DOES_EXTEND, DOES_CALL, DOES_ITERATE, DOES_NAME, DOES_
 #define JUMP_STORE_STORE JUMP_NONE
 #define IS_CALL(name)	((STARTS(name, "CALL") && !STARTS(name, "CALL_INTRINSIC")) || STARTS(name, "INSTRUMENTED_CALL"))
 #define DOES(minor, name)                                                                                                 \
-	(IS(name, "EXTENDED_ARG")					     ? DOES_EXTEND \
+	(STARTS(name, "EXTENDED_ARG")					     ? DOES_EXTEND \
 	 : IS_CALL(name)						     ? DOES_CALL \
 	 : STARTS(name, "FOR_ITER") || STARTS(name, "INSTRUMENTED_FOR_ITER") ? DOES_ITERATE \
 	 : STARTS(name, "LOAD_GLOBAL")					     ? ((minor) >= 11 ? DOES_NAME_1 : DOES_NAME) \
