@@ -829,6 +829,8 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 	}
 	if (inputs > s->out->graphs.bytes / 2)
 		s->out->exact = false;
+	if (!s->loops.any_model && !s->loops.any_backward)	/* it may build something that it needs */
+		s->out->exact = false;
 	if (!gone)
 		find_last(s, graph, n_graph);
 	if (!gone && mostly_run(s, graph, n_graph))
