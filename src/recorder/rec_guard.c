@@ -5,10 +5,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rec_site.h"
 
+#define PATIENCE	200u	/* waits for a lock, of a millisecond or more each: its holder may have lost its processor */
 #define LEAST_SCARCE	((uint64_t)1 << 20)	/* when memory is scarce, smaller ones are no longer guarded */
 
 struct guard guard;
@@ -20,10 +22,24 @@ static struct counts { uint64_t allocated, reserved, count; } counts[CW_MAX_DEVI
 static _Atomic uint32_t asked;
 static _Atomic uint64_t unseen;		/* ticks */
 
-/* Where this thread may have no record: a free must not fail for that. */
+bool guard_wait(struct spin *lock)
+{
+	uint32_t me = rec_self ? rec_self->tid : SPIN_STRANGER;
+	struct timespec moment = {.tv_nsec = 50000};
+
+	for (uint32_t i = 0; i < PATIENCE; i++) {
+		if (spin_once(lock, me) || spin_wait(lock, me))
+			return true;
+		if (me != SPIN_STRANGER && atomic_load(&lock->holder) == me)
+			return false;
+		nanosleep(&moment, NULL);
+	}
+	return false;
+}
+
 bool guard_hold(void)
 {
-	return rec_self ? spin_try(&guard_lock) : spin_try_early(&guard_lock);
+	return guard_wait(&guard_lock);
 }
 
 void guard_let_go(void)
@@ -112,6 +128,8 @@ void guard_start(void)
 	space_start(budget);
 	pages_start();
 	free_start();
+	unread_start();
+	hand_reset();
 	guard.told = chunk_new(CW_CHUNK_GUARD, sizeof(*guard.told), 0);
 	if (!guard.told)
 		return;
@@ -283,17 +301,14 @@ uint64_t guard_alloc(const struct guard_request *q)
 		skipped(CW_GUARD_SKIP_OTHER);
 		return 0;
 	}
-	i = range_take((room + GUARD_UNIT - 1) & ~(GUARD_UNIT - 1));
-	if (i) {
-		record(i)->handle = handle_take(device, record(i)->len);
+	i = pages_take(device, (room + GUARD_UNIT - 1) & ~(GUARD_UNIT - 1));
+	if (i)
 		r = *record(i);
-	}
 	guard_let_go();
 	if (!i) {
 		skipped(CW_GUARD_SKIP_OTHER);
 		return 0;
 	}
-	r.device = (int16_t)device;
 	r.stack = stack;
 	r.forward = forward;
 	r.own = !q->torch && library_own();
@@ -442,6 +457,7 @@ void guard_peer(void)
 	struct guarded list[64];
 	uint32_t cursor = 1, n;
 
+	pages_peer();
 	do {
 		n = guard_list(list, 64, &cursor, any_one);
 		for (uint32_t i = 0; i < n; i++)
@@ -451,7 +467,8 @@ void guard_peer(void)
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-bool guard_points_to_freed(const void *bytes, size_t n)
+/* All of them are looked at, even if one has been found: those that are not read are learned together. */
+bool guard_points_to_freed(const struct guard_launch *l, const void *bytes, size_t n)
 {
 	bool found = false;
 	uint64_t word;
@@ -459,13 +476,28 @@ bool guard_points_to_freed(const void *bytes, size_t n)
 
 	if (!guard_hold())
 		return false;
-	for (size_t at_byte = 0; at_byte + 8 <= n && !found; at_byte += 8) {
+	for (size_t at_byte = 0; at_byte + 8 <= n; at_byte += 8) {
 		memcpy(&word, (const char *)bytes + at_byte, 8);
 		i = record_at(word);
-		found = i && record(i)->state == GUARD_FREED;
+		if (i && record(i)->state == GUARD_FREED && !unread_known(l, (uint32_t)at_byte)) {
+			unread_learn(l, (uint32_t)at_byte, false);
+			found = true;
+		} else if (!i && address_is_dead(word)) {
+			unread_learn(l, (uint32_t)at_byte, true);
+		}
 	}
 	guard_let_go();
 	return found;
+}
+
+void guard_wait_for_freed(void)
+{
+	guard_flush(false);
+	if (!guard_hold())
+		return;
+	if (!atomic_load(&rec.captures))	/* nothing is unmapped during a capture */
+		unread_launching();
+	guard_let_go();
 }
 
 /* A pointer to any of its pages counts: a view may begin before the bytes that a kernel uses. */

@@ -18,7 +18,8 @@
 #define GUARD_PATTERN_ODD	0xffu
 
 enum guard_given { GIVEN_NOT, GIVEN_IN_TABLE, GIVEN };	/* IN_TABLE: its address was copied to the GPU, among other data */
-enum guard_state { GUARD_UNUSED, GUARD_MAKING, GUARD_LIVE, GUARD_KEPT, GUARD_FREED };	/* KEPT: freed, and a graph may use it */
+/* READY: mapped in advance, nobody has it yet. KEPT: freed, and a graph may use it. */
+enum guard_state { GUARD_UNUSED, GUARD_MAKING, GUARD_READY, GUARD_LIVE, GUARD_KEPT, GUARD_FREED };
 
 struct guarded {
 	uint64_t addr, size;		/* the allocation */
@@ -34,6 +35,7 @@ struct guarded {
 	int16_t device;
 	uint8_t state;			/* enum guard_state */
 	uint8_t n_streams;		/* above GUARD_STREAMS: any stream may use it */
+	bool mapped;
 	bool torch;
 	bool filled;			/* all of it held the pattern at first */
 	bool own;			/* an allocator or a library has it for itself: what is in it is nobody's result */
@@ -80,7 +82,12 @@ void guard_totals(int device, uint64_t *allocated, uint64_t *reserved, uint64_t 
 
 /* A kernel is about to be launched: pointers to freed memory must not find it mapped. */
 bool guard_pending(void);		/* is anything freed and still mapped? */
-bool guard_points_to_freed(const void *bytes, size_t n);
+struct guard_launch {
+	uint32_t function, param;	/* which one is looked at */
+	const uint32_t *grid;
+};
+bool guard_points_to_freed(const struct guard_launch *l, const void *bytes, size_t n);
+void guard_wait_for_freed(void);	/* then the launch may begin */
 
 /* Where values may come from: memory whose address was among the parameters of a launch, or was read by a copy. */
 bool guard_give(const void *words, size_t n, enum guard_given how);	/* marks what they point to; false */

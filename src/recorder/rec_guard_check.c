@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "rec_guard.h"
+#include "rec_guard_own.h"
 
 #define PIECE		((size_t)1 << 20)	/* read at a time in a search */
 #define SLOT		256u
@@ -177,6 +177,8 @@ void guard_at_exit(void)
 	uint32_t cursor = 1, n;
 	void *context = NULL;
 
+	if (guard_on())
+		hand_stop();
 	if (!guard_on() || failed_before() || atomic_load(&rec.captures) || atomic_exchange(&done, true))
 		return;
 	if (!drv.cuCtxGetCurrent || drv.cuCtxGetCurrent(&context) != 0 || !context || !sync || sync() != 0) {

@@ -5,18 +5,19 @@
  * collected in batches; a batch is closed with an event in each stream that used its members, and is unmapped once its
  * events have happened. Until then a kernel could still use what was freed and nobody would notice: so the parameters
  * of each launch are compared with what waits to be unmapped, and if there is a match the batch is waited for.
+ * A thread of ours (rec_guard_hand.c) asks the events and unmaps, if there can be one.
  */
 #include <string.h>
 
 #include "rec_guard_own.h"
 
 #define BATCH		32u
-#define BATCHES		64u			/* closed ones, per device */
+#define BATCHES		256u			/* closed ones, per device */
 #define BATCH_STREAMS	8u
 
 struct batch {
 	uint32_t first, n;		/* members, chained by `next` */
-	uint64_t bytes;
+	uint64_t bytes, number;
 	void *event[BATCH_STREAMS];
 	uint32_t n_events;
 	bool all;			/* too many streams: wait for the context */
@@ -27,11 +28,24 @@ static struct queue {
 	uint32_t head, tail;		/* of closed */
 } queues[CW_MAX_DEVICES];
 static _Atomic uint32_t pending;	/* freed and still mapped */
+static _Atomic uint64_t closed, finished;	/* numbers of batches */
 
 void free_start(void)
 {
 	memset(&queues, 0, sizeof(queues));
 	atomic_store(&pending, 0);
+	atomic_store(&closed, 0);
+	atomic_store(&finished, 0);
+}
+
+uint64_t free_closed(void)
+{
+	return atomic_load(&closed);
+}
+
+uint64_t free_finished(void)
+{
+	return atomic_load(&finished);
 }
 
 void free_add(uint32_t i)
@@ -84,6 +98,7 @@ static void batch_close(struct batch *b)
 	uint64_t streams[BATCH_STREAMS + 1];
 	uint32_t n = batch_streams(b, streams);
 
+	b->number = atomic_fetch_add(&closed, 1) + 1;
 	b->all = n > BATCH_STREAMS || !create || !mark;
 	for (uint32_t i = 0; i < n && !b->all; i++) {
 		if (create(&b->event[b->n_events], 2) != 0) {	/* no timing */
@@ -156,8 +171,11 @@ static bool batch_step(int device, bool wait)
 	guard_let_go();
 	entered = device_enter(device);
 	done = batch_done(&b, wait);
-	if (done)
+	if (done) {
 		batch_finish(&b);
+		atomic_store(&finished, b.number);
+		hand_ring();	/* memory can be mapped again */
+	}
 	device_leave(entered);
 	if (done)
 		return true;
@@ -175,14 +193,12 @@ LOCK_LISTED(guard_step, step_lock);
 
 static bool step_hold(void)
 {
-	uint32_t me = rec_self ? rec_self->tid : SPIN_STRANGER;
-
-	return spin_once(&step_lock, me);
+	return spin_once(&step_lock, rec_self ? rec_self->tid : SPIN_STRANGER);
 }
 
 static void batches_step(int device, bool wait)
 {
-	if (!(wait ? spin_wait(&step_lock, rec_self ? rec_self->tid : SPIN_STRANGER) : step_hold()))
+	if (!(wait ? guard_wait(&step_lock) : step_hold()))
 		return;
 	while (batch_step(device, wait))
 		;
@@ -213,6 +229,7 @@ static void open_batch_close(int device, bool any)
 		return;
 	d->closed[d->tail++ % BATCHES] = b;
 	guard_let_go();
+	hand_ring();
 }
 
 void free_step(int device)
@@ -220,7 +237,29 @@ void free_step(int device)
 	if (atomic_load_explicit(&rec.captures, memory_order_relaxed) || failed_before())
 		return;
 	open_batch_close(device, false);
-	batches_step(device, queues[device].tail - queues[device].head > BATCHES / 2);
+	if (queues[device].tail - queues[device].head > BATCHES / 2)
+		batches_step(device, true);
+	else if (!hand_works())
+		batches_step(device, false);
+}
+
+bool free_one(int device)
+{
+	bool did;
+
+	if (!step_hold())
+		return false;
+	did = batch_step(device, false);
+	spin_done(&step_lock);
+	return did;
+}
+
+bool free_waits(void)
+{
+	for (int i = 0; i < CW_MAX_DEVICES; i++)
+		if (queues[i].tail != queues[i].head)
+			return true;
+	return false;
 }
 
 void guard_flush(bool give_back)
@@ -233,5 +272,5 @@ void guard_flush(bool give_back)
 			batches_step(i, true);
 		}
 	if (give_back)
-		handles_release();
+		pages_release();
 }

@@ -10,7 +10,9 @@
 
 #define GUARD_UNIT	((uint64_t)2 << 20)	/* the driver's page; a multiple of its granularity */
 
-bool guard_hold(void);			/* the lock; false: a signal handler has interrupted its holder */
+/* False: this thread has it, and a signal handler has interrupted it. A thread may have no record: a free must not fail for that. */
+bool guard_wait(struct spin *lock);
+bool guard_hold(void);			/* the lock */
 void guard_let_go(void);
 
 /* Address space (rec_guard_space.c): ranges with a hole behind them. All with the lock held. */
@@ -19,6 +21,7 @@ uint32_t range_take(uint64_t len);	/* a record with its range, 0 = none */
 void range_drop(uint32_t i);
 struct guarded *record(uint32_t i);
 uint32_t record_at(uint64_t address);	/* 0 = none */
+bool address_is_dead(uint64_t address);	/* it was handed out, and nothing is mapped there now */
 uint32_t records_end(void);		/* one behind the last; the first is 1 */
 
 /* Memory (rec_guard_pages.c). */
@@ -33,16 +36,36 @@ struct guard_device *device_ready(int device);	/* NULL: memory cannot be mapped 
 struct guard_device *device_known(int device);	/* NULL: not used so far */
 bool device_enter(int device);		/* another one's context may be current in the thread that frees */
 void device_leave(bool entered);
-uint64_t handle_take(int device, uint64_t len);	/* with the lock held; 0 = none is kept */
-void handles_release(void);		/* all that are kept */
-CUresult pages_map(struct guarded *r);
+uint32_t pages_take(int device, uint64_t len);	/* with the lock held: a record with its range, perhaps mapped; 0 = none */
+CUresult pages_map(struct guarded *r);		/* if it is not */
 CUresult pages_access(const struct guarded *r);
 void pages_unmap(const struct guarded *r);
+bool pages_prepare(void);		/* maps some memory that is kept at new addresses; false: there is none */
+void pages_release(void);		/* gives the driver all that is kept */
+void pages_peer(void);			/* other devices got access: what was mapped in advance has none */
 
 /* What was freed (rec_guard_free.c). */
 void free_start(void);
 void free_add(uint32_t i);		/* with the lock held */
 void free_step(int device);		/* unmaps what can be, waits for nothing */
+bool free_one(int device);		/* a batch that can be; false: there is none */
+uint64_t free_closed(void);		/* batches so far */
+uint64_t free_finished(void);		/* all work that was queued before this one was closed has ended well */
+bool free_waits(void);			/* is there a batch that cannot be yet? */
+
+/* Pointers that kernels do not follow (rec_guard_unread.c), with the lock held. */
+void unread_start(void);
+bool unread_known(const struct guard_launch *l, uint32_t offset);
+/* There is a pointer to memory that is unmapped, or will be when the launch begins. */
+void unread_learn(const struct guard_launch *l, uint32_t offset, bool unmapped);
+void unread_launching(void);		/* what waited to be unmapped is */
+
+/* The hand (rec_guard_hand.c): a thread of ours that unmaps and maps, so that the program's threads need not. */
+void hand_reset(void);
+void hand_start(void);
+void hand_ring(void);			/* there is something to do */
+void hand_stop(void);			/* for good: it calls the driver no more */
+bool hand_works(void);			/* else the program's threads do it */
 
 #pragma GCC visibility pop
 

@@ -74,6 +74,14 @@ uint32_t record_at(uint64_t address)
 	return s ? s->unit[(address - s->base) / GUARD_UNIT] : 0;
 }
 
+bool address_is_dead(uint64_t address)
+{
+	struct slab *s = slab_at(address);
+	uint64_t page = s ? (address - s->base) / GUARD_UNIT : 0;
+
+	return s && page < s->used && !s->unit[page];
+}
+
 /* Reserves another slab. The driver may be slow, but this happens once in thousands of allocations. */
 static struct slab *slab_new(uint64_t size)
 {

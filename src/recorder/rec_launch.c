@@ -121,28 +121,35 @@ static inline void launched_unsettled(uint32_t function, int device, CUresult re
 enum look { LOOK_NO, LOOK_YES, LOOK_UNKNOWN };
 
 /* Guard mode looks at all parameters, however large they are: kernels over lists of tensors get their addresses in one of 4 KB. */
-static enum look params_look(uint32_t function, void **params, void **extra, bool (*look)(const void *bytes, size_t n))
+static enum look params_look(struct guard_launch *l, void **params, void **extra,
+			     bool (*look)(const struct guard_launch *l, const void *bytes, size_t n))
 {
-	const struct cw_layout *layout = params ? function_layout(function) : NULL;
+	const struct cw_layout *layout = params ? function_layout(l->function) : NULL;
 	struct buffer b = {NULL, 0};
 
 	if (params && !layout)
 		return LOOK_UNKNOWN;
-	for (uint32_t i = 0; layout && i < layout->n; i++)
-		if (layout->param[i].size >= 8 && look(params[i], layout->param[i].size))
+	for (l->param = 0; layout && l->param < layout->n; l->param++)
+		if (layout->param[l->param].size >= 8 && look(l, params[l->param], layout->param[l->param].size))
 			return LOOK_YES;
+	l->param = 0;
 	if (!params && extra)
 		b = extra_buffer(extra);
-	return b.bytes && look(b.bytes, b.size) ? LOOK_YES : LOOK_NO;
+	return b.bytes && look(l, b.bytes, b.size) ? LOOK_YES : LOOK_NO;
 }
 
-static bool points_to_freed(const void *bytes, size_t n) { return guard_points_to_freed(bytes, n); }
-static bool is_given(const void *bytes, size_t n) { return guard_give(bytes, n, GIVEN); }
+static bool is_given(const struct guard_launch *l, const void *bytes, size_t n)
+{
+	(void)l;
+	return guard_give(bytes, n, GIVEN);
+}
 
 /* After the launch, when the layout is known. */
 static __attribute__((noinline)) void guard_launched(uint32_t function, void **params, void **extra)
 {
-	if (guard.values && params_look(function, params, extra, is_given) == LOOK_UNKNOWN)
+	struct guard_launch l = {.function = function};
+
+	if (guard.values && params_look(&l, params, extra, is_given) == LOOK_UNKNOWN)
 		guard_unseen();
 }
 
@@ -204,15 +211,17 @@ static inline __attribute__((always_inline)) void expect_launch(uint64_t functio
 }
 
 /* Guard mode: before the launch. A kernel's first launch comes before its layout is known. */
-static __attribute__((noinline)) void guard_params(uint64_t function, void **params, void **extra)
+static __attribute__((noinline)) void guard_params(uint64_t function, const uint32_t *grid, void **params, void **extra)
 {
+	struct guard_launch l = {.grid = grid};
 	int saved = *rec_self->error;
 
 	if (!guard_pending())
 		return;
 	rec_nesting = 2;
-	if (params_look(function_number(function), params, extra, points_to_freed) != LOOK_NO)
-		guard_flush(false);
+	l.function = function_number(function);
+	if (params_look(&l, params, extra, guard_points_to_freed) != LOOK_NO)
+		guard_wait_for_freed();
 	rec_nesting = 1;
 	*rec_self->error = saved;
 }
@@ -226,11 +235,12 @@ static __attribute__((noinline)) void guard_graph(void)
 	rec_nesting = 1;
 }
 
-#define expect_params(f, params, extra) \
+#define GRID ((const uint32_t[]){gx, gy, gz})
+#define expect_params(f, grid, params, extra) \
 	do { \
 		expect_launch(f); \
 		if (guard_on()) \
-			guard_params(f, params, extra); \
+			guard_params(f, grid, params, extra); \
 	} while (0)
 
 void note_launch(const struct launch_note *l)
@@ -355,15 +365,15 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 
 #define WRAP_LAUNCH(name)                                                                             \
 	WRAP(name, API_cuLaunchKernel, (uint64_t f, DIMS, uint64_t stream, void **params, void **extra), \
-	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), expect_params(f, params, extra), \
+	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), expect_params(f, GRID, params, extra), \
 	     NOTE(put_launch, cuLaunchKernel, extra, 0))
 #define WRAP_COOPERATIVE(name)                                                                        \
 	WRAP(name, API_cuLaunchCooperativeKernel, (uint64_t f, DIMS, uint64_t stream, void **params), \
-	     (f, gx, gy, gz, bx, by, bz, shared, stream, params), expect_params(f, params, NULL),     \
+	     (f, gx, gy, gz, bx, by, bz, shared, stream, params), expect_params(f, GRID, params, NULL), \
 	     NOTE(note_launch, cuLaunchCooperativeKernel, NULL, CW_LAUNCH_COOPERATIVE))
 #define WRAP_EX(name)                                                                                 \
 	WRAP(name, API_cuLaunchKernelEx, (const struct launch_config *c, uint64_t f, void **params, void **extra), \
-	     (c, f, params, extra), expect_params(f, params, extra), launched_ex(c, f, params, extra, r))
+	     (c, f, params, extra), expect_params(f, c->grid, params, extra), launched_ex(c, f, params, extra, r))
 #define WRAP_GRAPH(name)                                                                              \
 	WRAP(name, API_cuGraphLaunch, (uint64_t exec, uint64_t stream), (exec, stream), if (guard_on()) guard_graph(), \
 	     note_graph_launch(exec, stream, r))

@@ -157,6 +157,43 @@ print("slow" if slow else "ended")
     same(verdict["guard"]["guarded"], 400, "guarded")
 
 
+UNREAD = """
+side, other = cudrv.stream(), cudrv.stream()
+def let_go():
+    a = queued(4096, side)
+    poke(a, 5, stream=side)
+    cudrv.call("cuMemFreeAsync", p(a), side)
+    return a
+def passes():
+    began = time.monotonic()
+    cudrv.launch(spin, (1,), (1,), i(700), stream=side)
+    cudrv.launch(fill, (1,), (32,), p(let_go()), f(1), i(0), stream=other)     # of no elements: the pointer is not followed
+    passed = time.monotonic() - began < 0.65
+    cudrv.synchronize()
+    for n in range(70):
+        let_go()
+    cudrv.synchronize()
+    return passed
+first = passes()
+print("waited" if not first and any(passes() for n in range(8)) else "no", flush=True)
+"""
+
+
+def rule__a_pointer_that_is_not_followed_is_waited_for_once(box):
+    """Parameters with room for more tensors than there are hold what the stack held before."""
+    run, verdict = guarded(box, UNREAD, gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"], verdict["notes"]), (0, "waited\n", "none", []), run.err[-2000:])
+
+
+def rule__it_is_waited_for_again_with_another_grid(box):
+    text = UNREAD + """
+cudrv.launch(spin, (1,), (1,), i(300), stream=side)
+cudrv.launch(fill, (2,), (32,), p(let_go()), f(1), i(64), stream=other) # bad
+cudrv.synchronize()
+"""
+    found(box, text, "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
 def rule__a_write_in_the_slack_is_found_when_it_is_freed(box):
     text = """
 a = cudrv.alloc(4004) # made
