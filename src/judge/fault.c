@@ -220,6 +220,17 @@ static void fill_piece(struct casefile *c, const struct trace *t, struct piece_l
 	to->freed_after = m->freed_after;
 }
 
+/* Which element of the block it was. The block must be the one that the address was computed from a pointer into. */
+static void join_element(struct casefile *c, const struct trace *t, const struct culprit *k, const struct address *a)
+{
+	const struct memory *m = a->block.known ? &a->block : &a->segment;
+
+	if (strcmp(a->in, "near") || !m->known || a->param_byte < 0 || !a->traced || a->several || a->wraps)
+		return;
+	(void)t;
+	dump_observe_element(c, k, a->lane, (unsigned)a->param_byte, m->addr + m->size, 0);
+}
+
 /* Which memory the address belongs to. Guard mode keeps what was freed mapped until the work before has ended: of two launches in one
  * stream, the one before the free did not fault. */
 static void join_address(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k,
@@ -231,6 +242,7 @@ static void join_address(struct casefile *c, const struct incident *i, struct tr
 	if (k->fault == FAULT_ILLEGAL_ADDRESS)
 		dump_observe_thread(c, k, a.lane, a.threads);
 	address_facts(c, t, &a);
+	join_element(c, t, k, &a);
 	tell_address(c);
 	if (a.freed_ticks && !k->address_computed)
 		find_launch_since(m, t, k, i->lead, a.freed_ticks);

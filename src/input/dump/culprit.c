@@ -817,8 +817,41 @@ static void find_values(struct hunt *h)
 	for (i = 0; i < n; i++) {
 		memcpy(threads[i].block, c->lanes[i].block, sizeof(threads[i].block));
 		memcpy(threads[i].thread, c->lanes[i].thread, sizeof(threads[i].thread));
+		threads[i].address = access && c->lanes[i].address_known && !c->address_doubtful ? c->lanes[i].address : 0;
 	}
 	values_find(&c->values, h->d, &t, access ? c->pc : h->call, access, threads, n);
+}
+
+/* --- the tensor that was accessed ------------------------------------------------------------------ */
+
+bool culprit_view_lane(const struct culprit *c, size_t lane, struct view_lane *to)
+{
+	if (lane >= c->n_kept || !c->lanes[lane].address_known || c->address_doubtful)
+		return false;
+	*to = (struct view_lane){
+		.block = c->lanes[lane].block[0], .thread = c->lanes[lane].thread[0], .address = c->lanes[lane].address};
+	return true;
+}
+
+static bool is_line(const uint32_t dim[3])
+{
+	return dim[1] <= 1 && dim[2] <= 1;
+}
+
+void culprit_find_view(struct culprit *c)
+{
+	struct view_scene s = {.kernel = c->kernel_text, .params = c->params, .width = c->insn.width,
+			       .pointer_known = c->values.pointer_known, .pointer = c->values.pointer};
+
+	if (!c->grid_known || !c->decoded || !c->pc_exact || c->space != SASS_GLOBAL || !c->address_known)
+		return;
+	if (is_line(c->grid) && is_line(c->block)) {
+		s.grid = c->grid[0];
+		s.threads = c->block[0];
+	}
+	for (size_t i = 0; i < c->n_kept && s.n_lanes < VIEW_LANES; i++)
+		s.n_lanes += culprit_view_lane(c, i, &s.lane[s.n_lanes]);
+	view_find(&c->view, &s);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------- */
@@ -840,6 +873,8 @@ static struct culprit *culprit_hunt(struct dump *d, bool running)
 	find_assertion(&h);
 	if (!running)
 		find_values(&h);
+	if (!running && c->fault == FAULT_ILLEGAL_ADDRESS)
+		culprit_find_view(c);
 	c->dump = d;
 	c->image = h.image;
 	return c;

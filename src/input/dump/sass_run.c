@@ -252,12 +252,20 @@ static void arrive(struct ways *ways, const struct cell_state *s)
 	const struct sass_compare *c = cell_compare(&ways->run, s->decided.compare);
 	struct cell behind = s->decided;
 	struct sass_bytes from;
-	uint64_t address;
+	uint64_t address = 0;
 	struct sass a;
+	int pointer = -1;
 
-	if (ways->access)
+	if (ways->access) {
 		behind = sass_decode(code, ways->run.t->arch, &a) ? cell_address(s, &a, &address) : cell_unknown();
+		pointer = cell_base_value(&ways->run, behind.base) ? (behind.base - 1) * 8 : -1;
+	}
 	from = bytes_of(&ways->run, &behind);
+	if (ways->arrived && (pointer != ways->found->pointer || address != ways->found->address))
+		behind.known = false;
+	ways->found->pointer = ways->arrived && pointer != ways->found->pointer ? -1 : pointer;
+	ways->found->address_known = ways->access && behind.known;
+	ways->found->address = address;
 	if (ways->arrived && (from.at != ways->found->from.at || from.n != ways->found->from.n))
 		ways->differ = true;
 	ways->found->from = from;
@@ -366,7 +374,7 @@ static enum sass_end run_thread(struct ways *ways, unsigned steps, struct sass_f
 	struct cell_state *s = xcalloc(1, sizeof(*s));
 	enum sass_end end;
 
-	*f = (struct sass_found){.steps = 0};
+	*f = (struct sass_found){.pointer = -1};
 	ways->found = f;
 	ways->steps = steps;
 	ways->n_open = ways->n_all = 0;
@@ -385,7 +393,7 @@ enum sass_end sass_run(const struct sass_thread *t, uint64_t pc, bool access, un
 	struct ways *ways;
 	enum sass_end end;
 
-	*f = (struct sass_found){.steps = 0};
+	*f = (struct sass_found){.pointer = -1};
 	if (!can_run(t->arch))
 		return SASS_END_LOST;
 	ways = xcalloc(1, sizeof(*ways));

@@ -65,6 +65,9 @@ struct sass_found {
 	struct sass_bytes from; /* the value that decided; of an access: that its address was computed from */
 	bool compared;
 	struct sass_compare compare;
+	int pointer;	  /* of an access: the byte of the parameters with the pointer that its address was computed from, -1 = not known */
+	bool address_known;
+	uint64_t address; /* that it has */
 	bool missing;	  /* memory was read that is not known */
 	uint64_t lost_at; /* the instruction that could not be followed */
 	unsigned steps;
