@@ -221,6 +221,9 @@ static void run__an_address_says_which_number_it_was_computed_from(void **state)
 			assert_int_equal(sass_run(&l.t, AM_CODE + r->trap, true, STEPS, &f), SASS_END_THERE);
 			assert_int_equal(f.from.at, BASE + (uint64_t)r->place * r->stride * 4);
 			assert_int_equal(f.from.n, 4);
+			/* where to is not known without the number, but from where */
+			assert_int_equal(f.pointer, 0);
+			assert_int_equal(f.address_known, memory);
 			free(l.image);
 		}
 	}
