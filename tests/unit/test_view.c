@@ -20,9 +20,12 @@
 #define ITERATE	"void at::native::elementwise_kernel<128, 2, " LAMBDA ">(int, " LAMBDA ")"
 #define GATHER	"at::native::_cuda_scatter_gather_internal_kernel<false, at::native::OpaqueType<4>, long>::operator()<at::native::TensorAssign>(at::TensorIterator&, long, long, long, at::native::TensorAssign const&)::{lambda(int)#1}"
 #define SCATTER	"void at::native::_scatter_gather_elementwise_kernel<128, 8, " GATHER ">(int, " GATHER ")"
-#define VECTOR(n) "void at::native::vectorized_elementwise_kernel<" #n ", at::native::FillFunctor<float>, std::array<char*, 2ul> >(int, at::native::FillFunctor<float>, std::array<char*, 2ul>)"
+#define VECTOR(n) \
+	"void at::native::vectorized_elementwise_kernel<" #n \
+	", at::native::FillFunctor<float>, std::array<char*, 2ul> >(int, at::native::FillFunctor<float>, std::array<char*, 2ul>)"
 #define SELECT	"void at::native::(anonymous namespace)::indexSelectSmallIndex<float, long, unsigned int, 2, 2, -2>(at::cuda::detail::TensorInfo<float, unsigned int>, at::cuda::detail::TensorInfo<float const, unsigned int>, at::cuda::detail::TensorInfo<long const, unsigned int>, int, int, unsigned int, long)"
-#define ROWS_OF	"void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int, long, long, long, long, bool)"
+#define ROWS_OF \
+	"void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int, long, long, long, long, bool)"
 
 struct launch {
 	uint8_t bytes[2048];
@@ -178,8 +181,8 @@ static void iterator__ranks_and_operands_are_read(void **state)
 
 static void make_sample(struct launch *l)
 {
-	*l = (struct launch){.width = 4, .dims = 2, .operands = 2, .size = {50, 40}, .numel = 2000,
-			     .stride = {{4, 160}, {200, 4}}};
+	*l = (struct launch){
+		.width = 4, .dims = 2, .operands = 2, .size = {50, 40}, .numel = 2000, .stride = {{4, 160}, {200, 4}}};
 	begin(l, ITERATE, 544);
 	put_calculator(l);
 	put(l, 512, BASE, 8);
@@ -268,8 +271,8 @@ static void iterator__two_readings_are_none(void **state)
 /* All strides are even: it may be a tensor of larger elements, of which the code read the lower half. */
 static void iterator__elements_of_unknown_size_are_bytes(void **state)
 {
-	struct launch l = {.width = 4, .dims = 2, .operands = 2, .size = {50, 40}, .numel = 2000,
-			   .stride = {{4, 8}, {200, 400}}};
+	struct launch l = {
+		.width = 4, .dims = 2, .operands = 2, .size = {50, 40}, .numel = 2000, .stride = {{4, 8}, {200, 400}}};
 	struct view v;
 
 	(void)state;
@@ -289,8 +292,8 @@ static void iterator__elements_of_unknown_size_are_bytes(void **state)
 
 static void iterator__pointers_among_other_things_are_found(void **state)
 {
-	struct launch l = {.width = 8, .dims = 2, .operands = 3, .size = {5, 40}, .numel = 200,
-			   .stride = {{8, 0, 8}, {48, 400, 40}}};
+	struct launch l = {
+		.width = 8, .dims = 2, .operands = 3, .size = {5, 40}, .numel = 200, .stride = {{8, 0, 8}, {48, 400, 40}}};
 	struct view v;
 
 	(void)state;
@@ -310,8 +313,8 @@ static void iterator__pointers_among_other_things_are_found(void **state)
 }
 
 /* Contiguous tensors: `per` elements of a thread, `vector` at once. */
-static void make_flat(struct launch *l, const char *kernel, uint64_t numel, uint64_t per, uint64_t vector, unsigned bytes,
-		      uint64_t block, uint64_t turn, uint64_t piece)
+static void make_flat(struct launch *l, const char *kernel, uint64_t numel, uint64_t per, uint64_t vector,
+		      unsigned bytes, uint64_t block, uint64_t turn, uint64_t piece)
 {
 	bool whole = numel - block * 128 * per >= 128 * per;
 	uint64_t v = whole ? vector : 1, many = v * bytes;
@@ -327,7 +330,8 @@ static void make_flat(struct launch *l, const char *kernel, uint64_t numel, uint
 		uint64_t number = block * 128 * per + (t + turn * 128) * v;
 
 		if (number < numel)
-			l->s.lane[l->s.n_lanes++] = (struct view_lane){block, t, BASE + APART + number * bytes + piece * l->width};
+			l->s.lane[l->s.n_lanes++] =
+				(struct view_lane){block, t, BASE + APART + number * bytes + piece * l->width};
 	}
 }
 
@@ -384,7 +388,8 @@ static void flat__what_does_not_fit_is_not_said(void **state)
 	assert_false(view_find(&v, &l.s));
 }
 
-static void put_info(struct launch *l, size_t at, uint64_t pointer, unsigned dims, const uint64_t *size, const uint64_t *stride)
+static void put_info(struct launch *l, size_t at, uint64_t pointer, unsigned dims, const uint64_t *size,
+		     const uint64_t *stride)
 {
 	put(l, at, pointer, 8);
 	for (unsigned i = 0; i < dims; i++) {
@@ -420,7 +425,8 @@ static void info__the_size_that_an_index_chooses_from_is_restored(void **state)
 	(void)state;
 	make_select(&l, 150, 7);
 	assert_true(view_find(&v, &l.s));
-	assert_true(v.n == 2 && v.size[0] == 200 && v.size[1] == 50 && v.stride[0] == 64 && v.stride[1] == 1 && v.bytes == 4);
+	assert_true(v.n == 2 && v.size[0] == 200 && v.size[1] == 50 && v.stride[0] == 64 && v.stride[1] == 1 &&
+		    v.bytes == 4);
 	assert_true(view_position(&v, &l.s.lane[0], at) && at[0] == 150 && at[1] == 7);
 	assert_int_equal(view_last(&v), 199 * 64 + 49);
 	make_select(&l, 231, 7);	/* beyond its size */

@@ -817,7 +817,8 @@ static void find_values(struct hunt *h)
 	for (i = 0; i < n; i++) {
 		memcpy(threads[i].block, c->lanes[i].block, sizeof(threads[i].block));
 		memcpy(threads[i].thread, c->lanes[i].thread, sizeof(threads[i].thread));
-		threads[i].address = access && c->lanes[i].address_known && !c->address_doubtful ? c->lanes[i].address : 0;
+		threads[i].address =
+			access && c->lanes[i].address_known && !c->address_doubtful ? c->lanes[i].address : 0;
 	}
 	values_find(&c->values, h->d, &t, access ? c->pc : h->call, access, threads, n);
 }

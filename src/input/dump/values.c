@@ -64,7 +64,8 @@ static uint32_t warp_lane(const struct sass_thread *t)
 /* All threads must agree, and one whose address is known must have the one that was computed: else the code was not followed rightly. */
 static void keep_pointer(struct values *v, const struct values_thread *t, enum sass_end end, const struct sass_found *f)
 {
-	bool fits = end == SASS_END_THERE && f->pointer >= 0 && !(t->address && f->address_known && f->address != t->address);
+	bool fits = end == SASS_END_THERE && f->pointer >= 0 &&
+		    !(t->address && f->address_known && f->address != t->address);
 
 	v->pointer_known = fits && (!v->n_threads || (v->pointer_known && v->pointer == (unsigned)f->pointer));
 	v->pointer = fits ? (unsigned)f->pointer : 0;
