@@ -19,7 +19,7 @@ struct signature_param {
 	unsigned info;		/* PyTorch's TensorInfo, which begins with a pointer: bytes of its sizes and strides; 0 = it is none */
 };
 
-/* In PyTorch's TensorInfo: a pointer, that many sizes and strides, and how many of them count (the same in 2.1 to 2.11). */
+/* In PyTorch's TensorInfo: a pointer, that many sizes and strides, and how many of them count (since 2019, and in 2.11). */
 #define SIGNATURE_INFO_DIMS 25
 
 /* Parameter `number`, from 0. False when it or one before it is neither a number nor a pointer nor a TensorInfo: then its

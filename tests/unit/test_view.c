@@ -16,14 +16,19 @@
 
 #define BASE	0x7d45ee400000ull
 #define APART	((uint64_t)1 << 32)	/* tensors */
-#define LAMBDA	"at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<float> >(at::TensorIteratorBase&, at::native::CUDAFunctor_add<float> const&)::{lambda(int)#1}"
+#define ADD	"at::native::CUDAFunctor_add<float>"
+#define LAMBDA	"at::native::gpu_kernel_impl_nocast<" ADD " >(at::TensorIteratorBase&, " ADD " const&)::{lambda(int)#1}"
 #define ITERATE	"void at::native::elementwise_kernel<128, 2, " LAMBDA ">(int, " LAMBDA ")"
-#define GATHER	"at::native::_cuda_scatter_gather_internal_kernel<false, at::native::OpaqueType<4>, long>::operator()<at::native::TensorAssign>(at::TensorIterator&, long, long, long, at::native::TensorAssign const&)::{lambda(int)#1}"
+#define ASSIGN \
+	"operator()<at::native::TensorAssign>(at::TensorIterator&, long, long, long, at::native::TensorAssign const&)"
+#define GATHER	"at::native::_cuda_scatter_gather_internal_kernel<false, at::native::OpaqueType<4>, long>::" ASSIGN "::{lambda(int)#1}"
 #define SCATTER	"void at::native::_scatter_gather_elementwise_kernel<128, 8, " GATHER ">(int, " GATHER ")"
-#define VECTOR(n) \
-	"void at::native::vectorized_elementwise_kernel<" #n \
-	", at::native::FillFunctor<float>, std::array<char*, 2ul> >(int, at::native::FillFunctor<float>, std::array<char*, 2ul>)"
-#define SELECT	"void at::native::(anonymous namespace)::indexSelectSmallIndex<float, long, unsigned int, 2, 2, -2>(at::cuda::detail::TensorInfo<float, unsigned int>, at::cuda::detail::TensorInfo<float const, unsigned int>, at::cuda::detail::TensorInfo<long const, unsigned int>, int, int, unsigned int, long)"
+#define FILL	"at::native::FillFunctor<float>, std::array<char*, 2ul>"
+#define VECTOR(n) "void at::native::vectorized_elementwise_kernel<" #n ", " FILL " >(int, " FILL ")"
+#define INFO_OF(t) "at::cuda::detail::TensorInfo<" t ", unsigned int>, "
+#define SELECT \
+	"void at::native::(anonymous namespace)::indexSelectSmallIndex<float, long, unsigned int, 2, 2, -2>(" INFO_OF( \
+		"float") INFO_OF("float const") INFO_OF("long const") "int, int, unsigned int, long)"
 #define ROWS_OF \
 	"void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int, long, long, long, long, bool)"
 
@@ -383,7 +388,8 @@ static void flat__what_does_not_fit_is_not_said(void **state)
 	make_flat(&l, VECTOR(4), 6400, 8, 4, 4, 1, 1, 0);
 	put(&l, 0, 0, 4);
 	assert_false(view_find(&v, &l.s));
-	make_flat(&l, "void at::native::unrolled_elementwise_kernel<f, std::array<char*, 2ul>, 4, OffsetCalculator<1, unsigned int, false>, TrivialOffsetCalculator<1, unsigned int> >(int, f)",
+	make_flat(&l, "void at::native::unrolled_elementwise_kernel<f, std::array<char*, 2ul>, 4, OffsetCalculator<1, unsigned int, false>, "
+		  "TrivialOffsetCalculator<1, unsigned int> >(int, f)",
 		  6400, 4, 1, 4, 1, 1, 0);
 	assert_false(view_find(&v, &l.s));
 }

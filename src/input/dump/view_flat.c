@@ -2,8 +2,8 @@
  * Kernels of PyTorch's over tensors without gaps (see view.h, FLAT in kb/torch_views.def).
  *
  * A block whose elements are all there accesses several at once, the last one each by itself. How many elements a block has depends on
- * the release and on the types: all that fit the launch are tried. Code that needs only the lower half of an integer reads only that. What is wanted is how large an element is; if readings differ in that,
- * there is no answer.
+ * the release and on the types: all that fit the launch are tried. Code that needs only the lower half of an integer reads only that. What
+ * is wanted is how large an element is; if readings differ in that, there is no answer.
  */
 #include "input/dump/view.h"
 
