@@ -504,24 +504,6 @@ static void lane_describe(struct hunt *h, const struct thread *t, const struct c
 	memcpy(to->grid_dim, c->grid, sizeof(to->grid_dim));
 }
 
-/* From the code; when in doubt, the address is unknown. */
-static bool lane_recompute(struct hunt *h, const struct thread *t, struct culprit_lane *l)
-{
-	struct sass_lane lane;
-	enum sass_answer answer;
-
-	lane_describe(h, t, l, &lane);
-	if (!eval_of(h) || !lane.regs.data)
-		return false;
-	answer = sass_eval_address(h->eval, &h->c->insn, &lane, &l->address);
-	h->eval_differs = h->eval_differs || answer == SASS_DIFFERS;
-	if (answer < SASS_COMPUTED)
-		return false;
-	h->c->address_recomputed |= sass_overwrites_address(&h->c->insn) || answer == SASS_COMPUTED;
-	h->c->address_unchecked = h->c->address_unchecked || answer == SASS_COMPUTED;
-	return true;
-}
-
 /* By executing the thread from the kernel's entry. What it has computed must be in its registers, as far as these survived; in a
  * loop they could be those of another turn. */
 static bool lane_execute(struct hunt *h, const struct thread *t, struct culprit_lane *l)
@@ -550,6 +532,30 @@ static bool lane_execute(struct hunt *h, const struct thread *t, struct culprit_
 		return false;
 	l->address = f.address;
 	h->c->address_recomputed = true;
+	return true;
+}
+
+/* From the code; when in doubt, the address is unknown. */
+static bool lane_recompute(struct hunt *h, const struct thread *t, struct culprit_lane *l)
+{
+	struct culprit_lane again = *l;
+	struct sass_lane lane;
+	enum sass_answer answer;
+
+	lane_describe(h, t, l, &lane);
+	if (!eval_of(h) || !lane.regs.data)
+		return false;
+	answer = sass_eval_address(h->eval, &h->c->insn, &lane, &l->address);
+	h->eval_differs = h->eval_differs || answer == SASS_DIFFERS;
+	if (answer < SASS_COMPUTED)
+		return false;
+	h->c->address_recomputed |= sass_overwrites_address(&h->c->insn) || answer == SASS_COMPUTED;
+	/* two ways to the same address, and registers that agree with one of them */
+	if (answer == SASS_COMPUTED && lane_execute(h, t, &again)) {
+		h->eval_differs = h->eval_differs || again.address != l->address;
+		return again.address == l->address;
+	}
+	h->c->address_unchecked = h->c->address_unchecked || answer == SASS_COMPUTED;
 	return true;
 }
 
