@@ -3,6 +3,7 @@
  */
 #include "case/signature.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/pool.h"
@@ -74,6 +75,50 @@ static int type_find(const char *type)
 	return -1;
 }
 
+/* What PyTorch's own types take; char is also what it calls bytes of unknown meaning. */
+static unsigned element_bytes(const char *type)
+{
+	static const struct { const char *name; unsigned bytes; } own[] = {
+		{"c10::Half", 2},	       {"c10::BFloat16", 2},	  {"__half", 2},
+		{"__nv_bfloat16", 2},	       {"c10::complex<float>", 8}, {"c10::complex<double>", 16},
+		{"c10::complex<c10::Half>", 4},
+	};
+	const char *opaque = strstr(type, "OpaqueType<");
+	int i = strcmp(type, "char") ? type_find(type) : -1;
+	unsigned long n;
+	char *end;
+
+	if (i >= 0)
+		return types[i].size;
+	for (size_t k = 0; k < sizeof(own) / sizeof(own[0]); k++)
+		if (!strcmp(own[k].name, type))
+			return own[k].bytes;
+	n = opaque ? strtoul(opaque + strlen("OpaqueType<"), &end, 10) : 0;
+	return n == 1 || n == 2 || n == 4 || n == 8 || n == 16 ? (unsigned)n : 0;
+}
+
+/* "at::cuda::detail::TensorInfo<float const, unsigned int>" */
+static bool measure_info(char *type, struct signature_param *p)
+{
+	static const char name[] = "at::cuda::detail::TensorInfo<";
+	char *comma = strrchr(type, ',');
+	int i;
+
+	if (!str_starts(type, name) || !comma || !str_ends(type, ">"))
+		return false;
+	type[strlen(type) - 1] = '\0';
+	*comma = '\0';
+	strip(type);
+	strip(comma + 1);
+	i = type_find(comma + 1 + strspn(comma + 1, " "));
+	if (i < 0 || !types[i].is_integer || types[i].size < 4)
+		return false;
+	p->info = types[i].size;
+	p->points_to = element_bytes(type + sizeof(name) - 1);
+	p->size = (8 + 2 * (size_t)SIGNATURE_INFO_DIMS * p->info + 4 + 7) / 8 * 8;
+	return true;
+}
+
 static bool measure(char *type, struct signature_param *p)
 {
 	int i;
@@ -85,8 +130,11 @@ static bool measure(char *type, struct signature_param *p)
 		strip(type);
 		i = type_find(type);
 		p->points_to_dtype = i < 0 ? NULL : types[i].dtype;
+		p->points_to = element_bytes(type);
 		return true;
 	}
+	if (measure_info(type, p))
+		return true;
 	i = type_find(type);
 	if (i < 0)
 		return false;
@@ -100,15 +148,24 @@ bool signature_param(const char *kernel, unsigned number, struct signature_param
 {
 	const char *rest = params_of(kernel);
 	char type[TYPE_MAX];
-	size_t at = 0;
+	size_t at = 0, align;
 
 	for (unsigned i = 0; rest && next_type(rest, type, &rest) && measure(type, p); i++) {
-		at = (at + p->size - 1) / p->size * p->size;
+		align = p->size < sizeof(uint64_t) ? p->size : sizeof(uint64_t);
+		at = (at + align - 1) / align * align;
 		p->offset = at;
 		if (i == number)
 			return true;
 		at += p->size;
 	}
+	return false;
+}
+
+bool signature_pointer_at(const char *kernel, size_t offset, struct signature_param *p)
+{
+	for (unsigned i = 0; signature_param(kernel, i, p) && p->offset <= offset; i++)
+		if (p->offset == offset)
+			return p->points_to || p->info;
 	return false;
 }
 
@@ -120,7 +177,7 @@ static bool last_param(const char *kernel, size_t len, struct signature_param *p
 
 	while (rest && next_type(rest, type, &rest))
 		if (!rest) {
-			if (!measure(type, p) || len < p->size || len % p->size)
+			if (!measure(type, p) || p->info || len < p->size || len % p->size)
 				return false;
 			p->offset = len - p->size;
 			return true;

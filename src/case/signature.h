@@ -15,11 +15,19 @@ struct signature_param {
 	size_t offset, size;
 	bool is_signed, is_integer;
 	const char *points_to_dtype;	/* "int64" for long*, as PyTorch spells it; NULL = none, or not a pointer */
+	unsigned points_to;	/* how large the elements are that it points to, 0 = not a pointer, or not known */
+	unsigned info;		/* PyTorch's TensorInfo, which begins with a pointer: bytes of its sizes and strides; 0 = it is none */
 };
 
-/* Parameter `number`, from 0. False when it or one before it is neither a number nor a pointer: then its
+/* In PyTorch's TensorInfo: a pointer, that many sizes and strides, and how many of them count (since 2019, and in 2.11). */
+#define SIGNATURE_INFO_DIMS 25
+
+/* Parameter `number`, from 0. False when it or one before it is neither a number nor a pointer nor a TensorInfo: then its
  * place is unknown. */
 bool signature_param(const char *kernel, unsigned number, struct signature_param *p);
+
+/* The parameter that begins at this byte, with a pointer. */
+bool signature_pointer_at(const char *kernel, size_t offset, struct signature_param *p);
 
 #define SIGNATURE_LAST	UINT_MAX	/* the last one, whatever is before it: it ends where the bytes end */
 

@@ -31,6 +31,8 @@ struct look {
 	bool guard;		/* PyTorch's blocks are in pages of their own, which come and go with them */
 	uint64_t address, noticed;
 	uint64_t origin;	/* bit mask: parameter words that the code computed the address from */
+	bool pointer_known;	/* the code, executed, or the sizes and strides that the kernel was given lead from one word to the address: */
+	size_t pointer;		/* this one */
 	unsigned width;
 };
 
@@ -415,7 +417,7 @@ static void find_nearest(struct look *l)
 
 static bool is_origin(const struct look *l, size_t word)
 {
-	return word < 64 && l->origin >> word & 1;
+	return l->pointer_known ? word == l->pointer : word < 64 && l->origin >> word & 1;
 }
 
 static bool is_any(const struct look *l, size_t word)
@@ -464,7 +466,8 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 		  const struct fault_launch *m)
 {
 	struct look l = { .to = a, .trace = t, .launch = m->newest, .noticed = noticed->ticks, .width = c->insn.width,
-			 .origin = c->origin,
+			 .origin = c->origin, .pointer_known = c->view.n || c->values.pointer_known,
+			 .pointer = (c->view.n ? c->view.at : c->values.pointer) / 8,
 			 .guard = trace_guard(t) != NULL};
 
 	*a = (struct address){.in = "", .threads = c->n_lanes, .param = -1, .param_byte = -1, .device = -1};

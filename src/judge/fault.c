@@ -3,6 +3,7 @@
  */
 #include "judge/fault.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/format.h"
@@ -15,6 +16,7 @@
 #include "input/recording/suspects.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
+#include "input/recording/triton_names.h"
 
 struct search {
 	struct fault_launch *found;
@@ -220,6 +222,48 @@ static void fill_piece(struct casefile *c, const struct trace *t, struct piece_l
 	to->freed_after = m->freed_after;
 }
 
+/* Which element of the block it was. The block must be the one that the address was computed from a pointer into. */
+static void join_element(struct casefile *c, const struct trace *t, const struct culprit *k, const struct address *a)
+{
+	const struct memory *m = a->block.known ? &a->block : &a->segment;
+
+	struct triton_param p[TRITON_PARAMS];
+	size_t n;
+
+	if (strcmp(a->in, "near") || !m->known || a->param_byte < 0 || !a->traced || a->several || a->wraps)
+		return;
+	n = k->kernel_text && a->param >= 0 ? triton_find(t, k->kernel_text, p) : 0;
+	dump_observe_element(c, k, a->lane, (unsigned)a->param_byte, m->addr + m->size,
+			     (size_t)a->param < n ? p[a->param].points_to : 0);
+}
+
+/* The whole numbers that a Triton kernel was given, by name: "n_elements = 1000, stride = 64". */
+static void join_arguments(struct casefile *c, const struct trace *t, const struct culprit *k, const struct cw_launch *l)
+{
+	const struct cw_function *f = l ? trace_function(t, l->func) : NULL;
+	const struct cw_layout *y = trace_layout(t, f);
+	struct triton_param p[TRITON_PARAMS];
+	size_t n = k->kernel_text && y ? triton_find(t, k->kernel_text, p) : 0;
+	struct bytes b = k->params.data ? k->params
+			 : l		? (struct bytes){l->params, l->n_param < CW_PARAM_BYTES ? l->n_param : CW_PARAM_BYTES}
+					: (struct bytes){NULL, 0};
+	const char *text = "";
+
+	for (size_t i = 0; i < n && i < y->n; i++) {
+		int64_t v = 0;
+		unsigned size = y->param[i].size, shift = 64 - 8 * size;
+
+		if (!p[i].is_integer || !p[i].name[0] || !size || size > sizeof(v) ||
+		    y->param[i].off + (size_t)size > b.len)
+			continue;
+		memcpy(&v, b.data + y->param[i].off, size);
+		v = (int64_t)((uint64_t)v << shift) >> shift;
+		text = pool_printf(c->pool, "%s%s%s = %" PRId64, text, text[0] ? ", " : "", p[i].name, v);
+	}
+	if (text[0])
+		fact_set_text(c, FACT_kernel_arguments, text);
+}
+
 /* Which memory the address belongs to. Guard mode keeps what was freed mapped until the work before has ended: of two launches in one
  * stream, the one before the free did not fault. */
 static void join_address(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k,
@@ -231,6 +275,7 @@ static void join_address(struct casefile *c, const struct incident *i, struct tr
 	if (k->fault == FAULT_ILLEGAL_ADDRESS)
 		dump_observe_thread(c, k, a.lane, a.threads);
 	address_facts(c, t, &a);
+	join_element(c, t, k, &a);
 	tell_address(c);
 	if (a.freed_ticks && !k->address_computed)
 		find_launch_since(m, t, k, i->lead, a.freed_ticks);
@@ -292,6 +337,8 @@ void join_dump(struct casefile *c, const struct incident *i, struct trace *t, co
 		fact_set_flag(c, FACT_hang_launch, m.newest != NULL);
 		fact_set_text(c, FACT_hang_kernel, fact_text_or_null(c, FACT_kernel_short));
 	}
+	if (k->fault == FAULT_ILLEGAL_ADDRESS)
+		join_arguments(c, t, k, m.newest);
 	if (m.newest) {
 		fact_set_number(c, FACT_kernel_stream, (double)m.newest->stream);
 		fact_set_number(c, FACT_kernel_shared, m.newest->shared);

@@ -152,6 +152,8 @@ static json_t *fault_json(const struct casefile *c)
 		return json_null();
 	j = facts_json(c, "fault");
 	JSON_ADD(j, J_VALUE("running", standing_json(c)),
+		 J_VALUE("element", fact_known(c, FACT_fault_element) ? facts_json(c, "fault.element") : json_null()),
+		 J_VALUE("view", fact_known(c, FACT_fault_view_sizes) ? facts_json(c, "fault.view") : json_null()),
 		 J_VALUE("assert", case_observed(c, GROUP_assert) ? facts_json(c, "fault.assert") : json_null()),
 		 J_VALUE("memory", fault_memory_json(c)));
 	return j;

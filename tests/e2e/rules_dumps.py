@@ -376,3 +376,8 @@ cudrv.synchronize()
         same((verdict["cause"], verdict["fault"]["memory"]["parameter_name"]), ("illegal-access-out-of-bounds", name), run.err[-2000:])
         told = "of the kernel (counted from 0)%s points into it" % (", %s," % name if name else "")
         assert any(told in why for why in verdict["why"]), verdict["why"]
+        # the second parameter has the same name everywhere
+        same(verdict["kernel"]["arguments"], "index = %d" % (1 << 20), "arguments")
+        assert "the kernel was given index = 1048576" in verdict["why"], verdict["why"]
+        # what Triton says it points to is f32 in all of them
+        same(verdict["fault"]["element"], {"index": 1 << 20, "of": 1024, "bytes": 4}, "element")

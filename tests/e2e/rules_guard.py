@@ -70,6 +70,13 @@ cudrv.synchronize()
     same((run.status, verdict["guard"]["guarded"]), (1, 2), "status, guarded")
 
 
+def rule__the_element_is_counted_from_the_kernels_pointer(box):
+    _, verdict = found(box, "a = cudrv.alloc(4000)\npoke(a + 400, 903, 2) # bad\ncudrv.synchronize()", "illegal-access-out-of-bounds")
+    same(verdict["fault"]["element"], {"index": 903, "of": 900, "bytes": 4}, "element")
+    says(verdict, "from the pointer to this block: element 903 of 900 (0 to 899)")
+    same(verdict["fault"].get("view"), None, "what PyTorch gave the kernel")
+
+
 def rule__a_read_past_the_end_faults(box):
     found(box, """
 a, b = cudrv.alloc(4096), cudrv.alloc(4096)

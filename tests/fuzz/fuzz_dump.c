@@ -53,6 +53,32 @@ static void use_tables(struct dump *d)
 	}
 }
 
+/* The parameters as those of PyTorch's kernels. Few dumps name one, so the input is also read as parameters and threads. */
+static void use_views(const uint8_t *data, size_t size)
+{
+	static const char *const kernels[] = {
+#define F	"at::native::gpu_kernel_impl_nocast<f>()"
+		"void at::native::elementwise_kernel<128, 2, " F ">(int, " F ")",
+		"void at::native::index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<f>()>(long, f)",
+		"void at::native::vectorized_elementwise_kernel<4, f, std::array<char*, 2ul> >(int, f, std::array<char*, 2ul>)",
+		"void at::native::indexSelectLargeIndex<float, long, unsigned int, 2, 2, -2, true>(at::cuda::detail::TensorInfo<float, unsigned int>, "
+		"at::cuda::detail::TensorInfo<float const, unsigned int>, at::cuda::detail::TensorInfo<long const, unsigned int>, int, int, unsigned int, unsigned int, long)",
+		"void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int, long, long, long, long, bool)",
+#undef F
+	};
+	uint64_t at[VIEW_DIMS];
+	struct view v;
+
+	for (size_t i = 0; size > sizeof(struct view_lane) && i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+		struct view_scene s = {.kernel = kernels[i], .params = {data, size}, .threads = 128, .grid = 1u + data[0],
+				       .width = 1u << data[1] % 5, .pointer_known = i > 2, .pointer = data[2] * 8u, .n_lanes = 1};
+
+		memcpy(&s.lane[0], data + size - sizeof(s.lane[0]), sizeof(s.lane[0]));
+		if (view_find(&v, &s) && view_position(&v, &s.lane[0], at))
+			sink += at[0] + view_last(&v);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	void *copy = malloc(size ? size : 1);
@@ -62,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!copy)
 		abort();
+	use_views(data, size);
 	memcpy(copy, data, size);
 	sink += dump_is_dump(copy, size);
 	d = dump_from_bytes(copy, size, NULL);

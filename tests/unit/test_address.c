@@ -250,6 +250,16 @@ static void near__the_pointer_that_the_code_used_counts(void **state)
 	a = fault_at(&s, SEGMENT + 40 * MIB);
 	assert_string_equal(a->in, "freed");
 	assert_false(a->traced);
+	s.culprit.values.pointer_known = true;	/* executed, the code says which one it is */
+	s.culprit.values.pointer = 16;
+	a = fault_at(&s, SEGMENT + 40 * MIB);
+	assert_true(a->traced && a->param_byte == 16 && a->distance == 39 * MIB);
+	s.culprit.values.pointer_known = false;
+	s.culprit.view = (struct view){.n = 1, .at = 16};	/* and so do sizes and strides */
+	a = fault_at(&s, SEGMENT + 40 * MIB);
+	assert_true(a->traced && a->param_byte == 16);
+	s.culprit.view.at = 8;
+	assert_false(fault_at(&s, SEGMENT + 40 * MIB)->traced);
 	end(&s);
 }
 

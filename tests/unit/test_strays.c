@@ -326,6 +326,9 @@ static void try_dump(const char *path, size_t *agree, size_t *unknown)
 			assert_int_equal(offset, c->params_offset);
 	}
 	sass_runner_close(r);
+	/* all these kernels access what their first parameter points to */
+	if (r && c->fault == FAULT_ILLEGAL_ADDRESS)
+		assert_true(c->values.pointer_known && c->values.pointer == 0);
 	culprit_free(c);
 	dump_free(d);
 }

@@ -28,9 +28,16 @@ static void names_and_sizes(void **state)
 	assert_int_equal(p[0].size * 100000 + p[1].size * 10000 + p[2].size * 1000 + p[3].size * 100 + p[4].size * 10 +
 				 p[5].size,
 			 844812);
+	assert_int_equal(p[0].points_to, 4);
+	assert_true(!p[0].is_integer && p[1].is_integer && !p[2].is_integer && p[3].is_integer && !p[5].is_integer);
+	assert_int_equal(p[1].points_to, 0);
 	/* the name only in its place; a place without a name */
 	assert_int_equal(triton_params("tt.func public @add(%arg0: !tt.ptr<f16, 1> loc(\"out\"(#loc1))) {", "add", p), 1);
 	assert_string_equal(p[0].name, "out");
+	assert_int_equal(p[0].points_to, 2);
+	assert_int_equal(
+		triton_params("tt.func public @add(%x: !tt.ptr<!tt.ptr<f32>>, %y: !tt.ptr<f8E5M2>) {", "add", p), 2);
+	assert_true(p[0].points_to == 0 && p[1].points_to == 0);
 	assert_int_equal(triton_params("tt.func public @add(%x: i32 loc(\"/a/b.py\":1:2)) {", "add", p), 1);
 	assert_string_equal(p[0].name, "x");
 }

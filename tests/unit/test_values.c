@@ -221,8 +221,77 @@ static void run__an_address_says_which_number_it_was_computed_from(void **state)
 			assert_int_equal(sass_run(&l.t, AM_CODE + r->trap, true, STEPS, &f), SASS_END_THERE);
 			assert_int_equal(f.from.at, BASE + (uint64_t)r->place * r->stride * 4);
 			assert_int_equal(f.from.n, 4);
+			/* where to is not known without the number, but from where */
+			assert_int_equal(f.pointer, 0);
+			assert_int_equal(f.address_known, memory);
 			free(l.image);
 		}
+	}
+}
+
+/* An unconditional branch or call to another instruction (8.0). */
+static void put_jump(uint64_t *code, uint64_t op, uint64_t from, uint64_t to)
+{
+	uint64_t words = (to - from - 1) * 4;
+
+	code[from * 2] = op | 7u << 12 | (words & 0x3fffffff) << 34;
+	code[from * 2 + 1] = (words >> 30 & 0x3ffff) | 7u << 23;
+}
+
+static void once__loops_and_functions_are_seen(void **state)
+{
+	uint64_t code[16];
+	struct am_plan p = {.code = code, .n_code = 16};
+	struct am *m = calloc(1, sizeof(*m));
+	struct bytes image;
+
+	(void)state;
+	for (size_t i = 0; i < 8; i++) {
+		code[i * 2] = 0x7918;
+		code[i * 2 + 1] = 0;
+	}
+	put_jump(code, 0x947, 5, 2);
+	image = am_make(m, &p);
+	for (uint64_t i = 0; i < 8; i++)
+		assert_int_equal(sass_once(image, 80, AM_CODE, AM_CODE + i * 16), i < 2 || i > 5);
+	assert_false(sass_once(image, 80, AM_CODE, AM_CODE - 16));
+	assert_false(sass_once(image, 80, AM_CODE + 16, AM_CODE + 32));
+	put_jump(code, 0x947, 5, 7);	/* onwards */
+	image = am_make(m, &p);
+	for (uint64_t i = 0; i < 8; i++)
+		assert_true(sass_once(image, 80, AM_CODE, AM_CODE + i * 16));
+	put_jump(code, 0x944, 1, 6);	/* a call of what is at the end */
+	image = am_make(m, &p);
+	for (uint64_t i = 0; i < 8; i++)
+		assert_int_equal(sass_once(image, 80, AM_CODE, AM_CODE + i * 16), i < 6);
+	code[8] = 0x7949;		/* to wherever a register says */
+	image = am_make(m, &p);
+	assert_false(sass_once(image, 80, AM_CODE, AM_CODE + 3 * 16));
+	assert_true(sass_once(image, 80, AM_CODE, AM_CODE + 5 * 16));
+	free(m);
+}
+
+/* Registers that have something else: it is not what this thread did. */
+static void run__registers_of_the_dump_are_compared(void **state)
+{
+	uint32_t regs[64];
+	struct launch l;
+	struct sass_found f;
+
+	(void)state;
+	memset(regs, 0x5a, sizeof(regs));
+	for (size_t i = 0; i < 4; i++) {
+		launch_make(&l, &accesses[i]);
+		assert_int_equal(sass_run(&l.t, AM_CODE + accesses[i].trap, true, STEPS, &f), SASS_END_THERE);
+		assert_true(!f.agree && !f.differ);
+		l.t.regs = (struct bytes){(const uint8_t *)regs, sizeof(regs)};
+		l.t.stopped = AM_CODE + accesses[i].trap;
+		assert_int_equal(sass_run(&l.t, AM_CODE + accesses[i].trap, true, STEPS, &f), SASS_END_THERE);
+		assert_true(!f.agree && f.differ);
+		l.t.stopped -= 16;	/* before it */
+		assert_int_equal(sass_run(&l.t, AM_CODE + accesses[i].trap, true, STEPS, &f), SASS_END_THERE);
+		assert_true(!f.agree && !f.differ);
+		free(l.image);
 	}
 }
 
@@ -256,6 +325,8 @@ int main(void)
 		cmocka_unit_test(run__a_thread_that_does_not_fail_does_not_get_there),
 		cmocka_unit_test(run__unknown_parameters_and_instructions_give_no_value),
 		cmocka_unit_test(run__an_address_says_which_number_it_was_computed_from),
+		cmocka_unit_test(run__registers_of_the_dump_are_compared),
+		cmocka_unit_test(once__loops_and_functions_are_seen),
 		cmocka_unit_test(number__halves_are_what_the_kernel_compared),
 	};
 

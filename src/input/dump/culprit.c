@@ -18,6 +18,7 @@
 #define WINDOW		((uint64_t)16 << 20)	/* size of the shared and of the local window */
 #define SHARED_MAX	((uint64_t)256 << 10)	/* no GPU has more shared memory per block */
 #define FRAME_MAX	((uint64_t)1 << 20)
+#define EXECUTE_MAX	3000000u		/* instructions, for all threads: a second */
 
 /* Bounds on what a malicious file can make us look at; real ones stay far below. */
 #define ROWS_MAX	((size_t)1 << 22)	/* eight GPUs full of threads have 2.7 million; tables that overlap, more */
@@ -75,6 +76,9 @@ struct hunt {
 	uint64_t straight_end;		/* a lane up to here still has the registers as they were at the pc */
 	struct sass_eval *eval;		/* recomputes destroyed addresses; NULL = not needed or not possible */
 	bool eval_tried;
+	bool eval_differs;		/* from a register: the code is not what ran, or not all of it */
+	bool once, once_tried;		/* a thread executes the instruction at most once */
+	unsigned steps;			/* that were used to execute threads */
 	uint64_t call;			/* of an assertion's function, 0 = not known */
 };
 
@@ -500,9 +504,41 @@ static void lane_describe(struct hunt *h, const struct thread *t, const struct c
 	memcpy(to->grid_dim, c->grid, sizeof(to->grid_dim));
 }
 
+/* By executing the thread from the kernel's entry. What it has computed must be in its registers, as far as these survived; in a
+ * loop they could be those of another turn. */
+static bool lane_execute(struct hunt *h, const struct thread *t, struct culprit_lane *l)
+{
+	const struct culprit *c = h->c;
+	struct sass_thread one = {
+		.image = h->image, .arch = c->arch, .entry = c->entry, .params = c->params, .params_offset = c->params_offset,
+		.id = (uint32_t)dump_get(&t->lane, DUMP_LANE_ID), .stopped = l->pc,
+		.regs = dump_child_bytes(&t->lane, DUMP_REGS),
+	};
+	struct sass_found f;
+	enum sass_end end;
+
+	if (!h->once_tried)
+		h->once = c->grid_known && sass_once(h->image, c->arch, c->entry, c->pc);
+	h->once_tried = true;
+	if (!h->once || h->eval_differs || h->steps >= EXECUTE_MAX)
+		return false;
+	memcpy(one.thread, l->thread, sizeof(one.thread));
+	memcpy(one.block, l->block, sizeof(one.block));
+	memcpy(one.block_dim, c->block, sizeof(one.block_dim));
+	memcpy(one.grid_dim, c->grid, sizeof(one.grid_dim));
+	end = sass_run(&one, c->pc, true, EXECUTE_MAX - h->steps, &f);
+	h->steps += f.steps;
+	if (end != SASS_END_THERE || !f.address_known || f.from.n || !f.agree || f.differ)
+		return false;
+	l->address = f.address;
+	h->c->address_recomputed = true;
+	return true;
+}
+
 /* From the code; when in doubt, the address is unknown. */
 static bool lane_recompute(struct hunt *h, const struct thread *t, struct culprit_lane *l)
 {
+	struct culprit_lane again = *l;
 	struct sass_lane lane;
 	enum sass_answer answer;
 
@@ -510,9 +546,15 @@ static bool lane_recompute(struct hunt *h, const struct thread *t, struct culpri
 	if (!eval_of(h) || !lane.regs.data)
 		return false;
 	answer = sass_eval_address(h->eval, &h->c->insn, &lane, &l->address);
+	h->eval_differs = h->eval_differs || answer == SASS_DIFFERS;
 	if (answer < SASS_COMPUTED)
 		return false;
 	h->c->address_recomputed |= sass_overwrites_address(&h->c->insn) || answer == SASS_COMPUTED;
+	/* two ways to the same address, and registers that agree with one of them */
+	if (answer == SASS_COMPUTED && lane_execute(h, t, &again)) {
+		h->eval_differs = h->eval_differs || again.address != l->address;
+		return again.address == l->address;
+	}
 	h->c->address_unchecked = h->c->address_unchecked || answer == SASS_COMPUTED;
 	return true;
 }
@@ -528,14 +570,14 @@ static void lane_address(struct hunt *h, const struct thread *t, struct culprit_
 	if (!c->decoded || lane_skipped(h, t) || (!near && !guard_kept(h, t) && c->insn.space != SASS_SHARED))
 		return;
 	if (!near) {
-		l->address_known = lane_recompute(h, t, l);
+		l->address_known = lane_recompute(h, t, l) || lane_execute(h, t, l);
 		return;
 	}
 	l->address_known = sass_address(&c->insn, dump_child_bytes(&t->lane, DUMP_REGS),
 					dump_child_bytes(&t->warp, DUMP_UREGS), &l->address);
 	if (!l->address_known || l->pc == c->pc || !sass_overwrites_address(&c->insn))
 		return;
-	if (!c->address_doubtful && !lane_recompute(h, t, l))
+	if (!c->address_doubtful && !lane_recompute(h, t, l) && !lane_execute(h, t, l))
 		c->address_doubtful = true;
 }
 
@@ -817,8 +859,42 @@ static void find_values(struct hunt *h)
 	for (i = 0; i < n; i++) {
 		memcpy(threads[i].block, c->lanes[i].block, sizeof(threads[i].block));
 		memcpy(threads[i].thread, c->lanes[i].thread, sizeof(threads[i].thread));
+		threads[i].address =
+			access && c->lanes[i].address_known && !c->address_doubtful ? c->lanes[i].address : 0;
 	}
 	values_find(&c->values, h->d, &t, access ? c->pc : h->call, access, threads, n);
+}
+
+/* --- the tensor that was accessed ------------------------------------------------------------------ */
+
+bool culprit_view_lane(const struct culprit *c, size_t lane, struct view_lane *to)
+{
+	if (lane >= c->n_kept || !c->lanes[lane].address_known || c->address_doubtful)
+		return false;
+	*to = (struct view_lane){
+		.block = c->lanes[lane].block[0], .thread = c->lanes[lane].thread[0], .address = c->lanes[lane].address};
+	return true;
+}
+
+static bool is_line(const uint32_t dim[3])
+{
+	return dim[1] <= 1 && dim[2] <= 1;
+}
+
+void culprit_find_view(struct culprit *c)
+{
+	struct view_scene s = {.kernel = c->kernel_text, .params = c->params, .width = c->insn.width,
+			       .pointer_known = c->values.pointer_known, .pointer = c->values.pointer};
+
+	if (!c->grid_known || !c->decoded || !c->pc_exact || c->space != SASS_GLOBAL || !c->address_known)
+		return;
+	if (is_line(c->grid) && is_line(c->block)) {
+		s.grid = c->grid[0];
+		s.threads = c->block[0];
+	}
+	for (size_t i = 0; i < c->n_kept && s.n_lanes < VIEW_LANES; i++)
+		s.n_lanes += culprit_view_lane(c, i, &s.lane[s.n_lanes]);
+	view_find(&c->view, &s);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------- */
@@ -840,6 +916,8 @@ static struct culprit *culprit_hunt(struct dump *d, bool running)
 	find_assertion(&h);
 	if (!running)
 		find_values(&h);
+	if (!running && c->fault == FAULT_ILLEGAL_ADDRESS)
+		culprit_find_view(c);
 	c->dump = d;
 	c->image = h.image;
 	return c;

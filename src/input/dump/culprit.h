@@ -12,6 +12,7 @@
 #include "input/dump/dump.h"
 #include "input/dump/sass.h"
 #include "input/dump/values.h"
+#include "input/dump/view.h"
 
 #define CULPRIT_PLACES_MAX	16
 #define CULPRIT_LANES_MAX	1024	/* lanes kept one by one; all are counted */
@@ -91,6 +92,7 @@ struct culprit {
 	unsigned call_depth;
 	struct assertion assertion;	/* of FAULT_ASSERT: what is known about it */
 	struct values values;		/* what the threads checked, or computed their address from */
+	struct view view;		/* of an access: the tensor that it was to */
 	struct dump *dump;
 	struct bytes image;		/* of the module with the instruction, borrowed from the dump */
 	bool borrows;			/* all but the lanes belongs to another culprit; */
@@ -103,6 +105,11 @@ struct culprit *culprit_find(struct dump *d);
 /* The same for a dump on request, which is known to have no fault: what was running. */
 struct culprit *culprit_find_running(struct dump *d);
 void culprit_free(struct culprit *c);
+
+/* Of an access whose threads and addresses are known: finds `view`. */
+void culprit_find_view(struct culprit *c);
+/* A thread as view_position() wants it; false when its address is not known. */
+bool culprit_view_lane(const struct culprit *c, size_t lane, struct view_lane *to);
 
 const char *culprit_fault_id(enum culprit_fault f);
 const char *culprit_fault_text(enum culprit_fault f);

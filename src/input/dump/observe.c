@@ -186,6 +186,7 @@ void dump_observe_thread(struct casefile *c, const struct culprit *k, size_t lan
 		c->fault_address = k->lanes[lane].address;
 		fact_set_text(c, FACT_fault_address, pool_printf(c->pool, "0x%" PRIx64, c->fault_address));
 	}
+	dump_observe_view(c, k, lane);
 	case_observer(c, before);
 }
 

@@ -25,4 +25,12 @@ void dump_observe_thread(struct casefile *c, const struct culprit *k, size_t lan
 void dump_observe_values(struct casefile *c, const struct culprit *k, const char *kernel);
 void dump_observe_index(struct casefile *c, const struct culprit *k);
 
+/* observe_view.c: the tensor that a kernel of PyTorch's accessed, and where in it this thread did. */
+void dump_observe_view(struct casefile *c, const struct culprit *k, size_t lane);
+
+/* The element that this thread accessed. `block` to `end` is the memory that its pointer, at this byte of the parameters, leads into; `bytes` is
+ * how large an element is, if others know (0 = they do not). */
+void dump_observe_element(struct casefile *c, const struct culprit *k, size_t lane, unsigned pointer, uint64_t end,
+			  unsigned bytes);
+
 #endif

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "formats/image.h"
-#include "input/dump/sass_cell.h"
+#include "input/dump/sass_exec.h"
 #include "input/dump/sass_word.h"
 
 #define RUN_ARCH_MAX 103 /* later ones compare and select 64 bits at once */
@@ -246,18 +246,66 @@ static struct sass_bytes bytes_of(const struct cell_run *run, const struct cell 
 				   .base = c->n && c->n != SASS_SEVERAL ? cell_base_value(run, c->at_base) : 0};
 }
 
+#define STACK_REG    1	/* where the stack begins is not known: it has any value */
+#define STRAIGHT_MAX 64 /* instructions between the access and where a thread stopped */
+
+static bool is_control(const uint8_t *code)
+{
+	struct word w = word_of(code);
+	unsigned group = (unsigned)bits(&w, 0, 9);
+
+	return group >= 0x140 && group <= 0x15f;
+}
+
+/* What the thread has computed against its registers in the dump. From here to where it stopped it must have gone straight on. */
+static void compare_registers(struct ways *ways, const struct cell_state *s)
+{
+	const struct sass_thread *t = ways->run.t;
+	struct cell_state *then;
+	const uint8_t *code;
+	uint64_t pc;
+	uint32_t v;
+
+	if (!t->regs.data || t->stopped < s->pc || (t->stopped - s->pc) / SASS_BYTES > STRAIGHT_MAX)
+		return;
+	then = xcalloc(1, sizeof(*then));
+	*then = *s;
+	for (pc = s->pc; pc < t->stopped; pc += SASS_BYTES) {
+		code = fetch(ways, pc);
+		if (!code || is_control(code) || !cell_forget(&ways->run, then, code))
+			break;
+	}
+	for (unsigned i = 0; pc >= t->stopped && i < CELL_REGS - 1; i++) {
+		if (i == STACK_REG || !then->r[i].known || !dump_word(t->regs, i, &v))
+			continue;
+		ways->found->agree += v == then->r[i].v;
+		ways->found->differ += v != then->r[i].v;
+	}
+	free(then);
+}
+
 static void arrive(struct ways *ways, const struct cell_state *s)
 {
 	const uint8_t *code = fetch(ways, s->pc);
 	const struct sass_compare *c = cell_compare(&ways->run, s->decided.compare);
 	struct cell behind = s->decided;
 	struct sass_bytes from;
-	uint64_t address;
+	uint64_t address = 0;
 	struct sass a;
+	int pointer = -1;
 
-	if (ways->access)
+	if (ways->access) {
 		behind = sass_decode(code, ways->run.t->arch, &a) ? cell_address(s, &a, &address) : cell_unknown();
+		pointer = cell_base_value(&ways->run, behind.base) ? (behind.base - 1) * 8 : -1;
+	}
+	if (ways->access)
+		compare_registers(ways, s);
 	from = bytes_of(&ways->run, &behind);
+	if (ways->arrived && (pointer != ways->found->pointer || address != ways->found->address))
+		behind.known = false;
+	ways->found->pointer = ways->arrived && pointer != ways->found->pointer ? -1 : pointer;
+	ways->found->address_known = ways->access && behind.known;
+	ways->found->address = address;
 	if (ways->arrived && (from.at != ways->found->from.at || from.n != ways->found->from.n))
 		ways->differ = true;
 	ways->found->from = from;
@@ -366,7 +414,7 @@ static enum sass_end run_thread(struct ways *ways, unsigned steps, struct sass_f
 	struct cell_state *s = xcalloc(1, sizeof(*s));
 	enum sass_end end;
 
-	*f = (struct sass_found){.steps = 0};
+	*f = (struct sass_found){.pointer = -1};
 	ways->found = f;
 	ways->steps = steps;
 	ways->n_open = ways->n_all = 0;
@@ -385,7 +433,7 @@ enum sass_end sass_run(const struct sass_thread *t, uint64_t pc, bool access, un
 	struct ways *ways;
 	enum sass_end end;
 
-	*f = (struct sass_found){.steps = 0};
+	*f = (struct sass_found){.pointer = -1};
 	if (!can_run(t->arch))
 		return SASS_END_LOST;
 	ways = xcalloc(1, sizeof(*ways));
@@ -395,6 +443,35 @@ enum sass_end sass_run(const struct sass_thread *t, uint64_t pc, bool access, un
 	end = run_thread(ways, steps, f);
 	free(ways);
 	return end;
+}
+
+/* No branch leads back over it, and nothing calls what it is in. */
+bool sass_once(struct bytes image, unsigned arch, uint64_t entry, uint64_t pc)
+{
+	struct image_function kernel;
+	const uint8_t *code;
+	uint64_t target;
+
+	if (!image_entry(image, entry, &kernel) || pc < kernel.start || pc - kernel.start >= kernel.size ||
+	    !(code = image_code(image, kernel.start, kernel.size)))
+		return false;
+	for (uint64_t at = 0; at + SASS_BYTES <= kernel.size; at += SASS_BYTES) {
+		bool behind = kernel.start + at >= pc;
+
+		switch (sass_step(code + at, arch, kernel.start + at, &target)) {
+		case SASS_STEP_ANYWHERE:
+			if (behind)
+				return false;
+			break;
+		case SASS_STEP_CALL:
+			behind = true;
+			/* fall through */
+		default:
+			if (behind && target && target <= pc)
+				return false;
+		}
+	}
+	return true;
 }
 
 /* --- whole threads --------------------------------------------------------------------------------- */

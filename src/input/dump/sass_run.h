@@ -51,6 +51,9 @@ struct sass_thread {
 	/* global memory as it was at the failure; false where it is not known */
 	bool (*memory)(void *arg, uint64_t address, void *to, size_t n);
 	void *arg;
+	/* if it is still in the dump: where it stopped and its registers then; no data = not known */
+	uint64_t stopped;
+	struct bytes regs;
 };
 
 enum sass_end {
@@ -65,6 +68,10 @@ struct sass_found {
 	struct sass_bytes from; /* the value that decided; of an access: that its address was computed from */
 	bool compared;
 	struct sass_compare compare;
+	int pointer;	  /* of an access: the byte of the parameters with the pointer that its address was computed from, -1 = not known */
+	bool address_known;
+	uint64_t address; /* that it has */
+	unsigned agree, differ; /* registers of the dump that nothing has written since, and the values that were computed */
 	bool missing;	  /* memory was read that is not known */
 	uint64_t lost_at; /* the instruction that could not be followed */
 	unsigned steps;
@@ -73,6 +80,9 @@ struct sass_found {
 /* Runs the thread until it is about to execute the instruction at `pc`. With `access`, what that instruction's address
  * was computed from is found, else what the last condition before it was. `steps` bounds the work. */
 enum sass_end sass_run(const struct sass_thread *t, uint64_t pc, bool access, unsigned steps, struct sass_found *f);
+
+/* Does a thread execute this instruction of the kernel at most once? False when it is in a loop or in a function, or when that is not known. */
+bool sass_once(struct bytes image, unsigned arch, uint64_t entry, uint64_t pc);
 
 /* An access to global or generic memory that a thread makes, or may make. */
 struct sass_access {

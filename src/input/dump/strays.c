@@ -266,6 +266,7 @@ static void find_values(struct culprit *c)
 	for (size_t i = 0; i < n; i++) {
 		memcpy(threads[i].block, c->lanes[i].block, sizeof(threads[i].block));
 		memcpy(threads[i].thread, c->lanes[i].thread, sizeof(threads[i].thread));
+		threads[i].address = c->lanes[i].address;
 	}
 	values_find(&c->values, c->dump, &t, c->pc, true, threads, n);
 }
@@ -307,5 +308,6 @@ struct culprit *culprit_with_strays(const struct culprit *k, const struct stray_
 	sass_eval_close(eval);
 	if (c->dump)
 		find_values(c);
+	culprit_find_view(c);
 	return c;
 }

@@ -61,6 +61,16 @@ static uint32_t warp_lane(const struct sass_thread *t)
 	return (t->thread[0] + t->block_dim[0] * (t->thread[1] + t->block_dim[1] * t->thread[2])) % 32;
 }
 
+/* All threads must agree, and one whose address is known must have the one that was computed: else the code was not followed rightly. */
+static void keep_pointer(struct values *v, const struct values_thread *t, enum sass_end end, const struct sass_found *f)
+{
+	bool fits = end == SASS_END_THERE && f->pointer >= 0 &&
+		    !(t->address && f->address_known && f->address != t->address);
+
+	v->pointer_known = fits && (!v->n_threads || (v->pointer_known && v->pointer == (unsigned)f->pointer));
+	v->pointer = fits ? (unsigned)f->pointer : 0;
+}
+
 void values_find(struct values *v, struct dump *d, const struct sass_thread *t, uint64_t pc, bool access,
 		 const struct values_thread *threads, size_t n)
 {
@@ -81,6 +91,8 @@ void values_find(struct values *v, struct dump *d, const struct sass_thread *t, 
 		end = sass_run(&one, pc, access, steps < STEPS_THREAD ? steps : STEPS_THREAD, &f);
 		answer = answer_of(d, end, &f);
 		steps -= f.steps < steps ? f.steps : steps;
+		if (access)
+			keep_pointer(v, &threads[i], end, &f);
 		v->n_threads++;
 		if (i == 0 || answer == VALUES_FOUND || (answer == VALUES_PLACES && v->answer != VALUES_FOUND))
 			v->answer = answer;

@@ -38,11 +38,14 @@ struct values {
 	struct checked value[VALUES_MAX];
 	size_t n_kept, n_found; /* different ones; of how many threads */
 	size_t n_threads;	/* that were tried */
+	bool pointer_known;	/* of an access: the pointer that it was computed from is; */
+	unsigned pointer;	/* it is at this byte of the parameters */
 	uint64_t lost_at;
 };
 
 struct values_thread {
 	uint32_t block[3], thread[3];
+	uint64_t address; /* that it accessed, 0 = not known */
 };
 
 /* Runs these threads to `pc`: `t` has everything but the thread. */

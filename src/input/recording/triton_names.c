@@ -37,6 +37,24 @@ static unsigned size_of(const char *type)
 	return 0;
 }
 
+/* What "!tt.ptr<f32, 1>" points to. */
+static unsigned size_behind(const char *type)
+{
+	char inner[16];
+	size_t n;
+
+	type += strspn(type, " ");
+	if (strncmp(type, "!tt.ptr<", 8) != 0)
+		return 0;
+	n = strcspn(type + 8, ",>");
+	if (n >= sizeof(inner) - 1)
+		return 0;
+	memcpy(inner, type + 8, n);
+	inner[n] = ',';
+	inner[n + 1] = '\0';
+	return strncmp(inner, "!", 1) ? size_of(inner) : 0;
+}
+
 /* The end of a parameter: a comma or the last parenthesis, outside of brackets and strings. */
 static const char *param_end(const char *s)
 {
@@ -85,6 +103,8 @@ static bool param_read(const char *s, const char *end, struct triton_param *out)
 	if (*s != '%' || !colon)
 		return false;
 	out->size = size_of(colon + 1);
+	out->points_to = size_behind(colon + 1);
+	out->is_integer = colon[1 + strspn(colon + 1, " ")] == 'i';
 	if (place && place < end && is_letter(place[5]) && copy_word(out->name, sizeof(out->name), place + 5) &&
 	    place[5 + strlen(out->name)] == '"')
 		return out->size != 0;
@@ -115,10 +135,9 @@ size_t triton_params(const char *text, const char *kernel, struct triton_param o
 struct search {
 	const struct trace *trace;
 	const char *kernel;
-	unsigned index;
-	struct pool *pool;
-	const char *found;
-	bool differ;
+	struct pool pool;
+	struct triton_param *found;
+	size_t n;
 };
 
 static bool fits(const struct search *q, const struct triton_param *p, size_t n)
@@ -147,20 +166,29 @@ static void search_file(struct search *q, const char *path)
 	buf_init(&b, FILE_MAX_BYTES);
 	n = tree_read("", path, &b) == 0 && b.data ? triton_params(b.data, q->kernel, p) : 0;
 	buf_release(&b);
-	if (q->index >= n || !fits(q, p, n))
+	if (!n || !fits(q, p, n))
 		return;
-	q->differ |= q->found && strcmp(q->found, p[q->index].name);
-	q->found = pool_strdup(q->pool, p[q->index].name);
+	if (!q->n)
+		memcpy(q->found, p, n * sizeof(p[0]));
+	for (size_t i = 0; i < n && i < q->n; i++) {
+		if (strcmp(q->found[i].name, p[i].name))
+			q->found[i].name[0] = '\0';
+		if (q->found[i].points_to != p[i].points_to)
+			q->found[i].points_to = 0;
+		q->found[i].is_integer = q->found[i].is_integer && p[i].is_integer;
+	}
+	/* one with fewer may be right: what it has not is not known */
+	q->n = q->n && q->n < n ? q->n : n;
 }
 
 static void search_folder(struct search *q, const char *folder)
 {
 	char **names;
 	bool cut;
-	int n = folder[0] == '/' ? tree_list("", folder, q->pool, FOLDERS_MAX, &names, &cut) : 0;
+	int n = folder[0] == '/' ? tree_list("", folder, &q->pool, FOLDERS_MAX, &names, &cut) : 0;
 
 	for (int i = 0; i < n; i++) {
-		const char *path = pool_printf(q->pool, "%s/%s/%s.ttir", folder, names[i], q->kernel);
+		const char *path = pool_printf(&q->pool, "%s/%s/%s.ttir", folder, names[i], q->kernel);
 
 		if (tree_is_file("", path))
 			search_file(q, path);
@@ -170,24 +198,32 @@ static void search_folder(struct search *q, const char *folder)
 static void search_gpus(struct search *q, const char *folder)
 {
 	for (int i = 0; i < GPUS_MAX; i++)
-		search_folder(q, pool_printf(q->pool, "%s/triton/%d", folder, i));
+		search_folder(q, pool_printf(&q->pool, "%s/triton/%d", folder, i));
+}
+
+size_t triton_find(const struct trace *t, const char *kernel, struct triton_param out[TRITON_PARAMS])
+{
+	const char *own = getenv("TRITON_CACHE_DIR"), *home = getenv("HOME"),
+		   *torch = getenv("TORCHINDUCTOR_CACHE_DIR"), *user = getenv("USER");
+	struct search q = {.trace = t, .kernel = kernel, .found = out};
+
+	if (!kernel[0] || strpbrk(kernel, "/(<: "))
+		return 0;
+	if (own)
+		search_folder(&q, own);
+	else if (home)
+		search_folder(&q, pool_printf(&q.pool, "%s/.triton/cache", home));
+	if (torch)
+		search_gpus(&q, torch);
+	else if (user)
+		search_gpus(&q, pool_printf(&q.pool, "/tmp/torchinductor_%s", user));
+	pool_release(&q.pool);
+	return q.n;
 }
 
 const char *triton_param_name(const struct trace *t, const char *kernel, unsigned index, struct pool *pool)
 {
-	const char *own = getenv("TRITON_CACHE_DIR"), *home = getenv("HOME"),
-		   *torch = getenv("TORCHINDUCTOR_CACHE_DIR"), *user = getenv("USER");
-	struct search q = {.trace = t, .kernel = kernel, .index = index, .pool = pool};
+	struct triton_param p[TRITON_PARAMS];
 
-	if (!kernel[0] || strpbrk(kernel, "/(<: "))
-		return NULL;
-	if (own)
-		search_folder(&q, own);
-	else if (home)
-		search_folder(&q, pool_printf(pool, "%s/.triton/cache", home));
-	if (torch)
-		search_gpus(&q, torch);
-	else if (user)
-		search_gpus(&q, pool_printf(pool, "/tmp/torchinductor_%s", user));
-	return q.differ ? NULL : q.found;
+	return index < triton_find(t, kernel, p) && p[index].name[0] ? pool_strdup(pool, p[index].name) : NULL;
 }

@@ -4,6 +4,7 @@
 #ifndef CUWHY_TRITON_NAMES_H
 #define CUWHY_TRITON_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/pool.h"
@@ -12,12 +13,17 @@
  * are not among them. 0: it is not there, or one of them has no name or is not of one size. */
 #define TRITON_PARAMS 64
 struct triton_param {
-	char name[64];
+	char name[64];	    /* "": what Triton keeps does not agree about it */
 	unsigned size;
+	unsigned points_to; /* bytes of what it points to; 0: no pointer, or not known */
+	bool is_integer;
 };
 size_t triton_params(const char *text, const char *kernel, struct triton_param out[TRITON_PARAMS]);
 
 struct trace;
+
+/* The parameters of a kernel that ran, as in every file that fits it; 0 when there is none. */
+size_t triton_find(const struct trace *t, const char *kernel, struct triton_param out[TRITON_PARAMS]);
 
 /* The name of parameter `index`; NULL when it is not known, or when what Triton keeps does not agree about it. */
 const char *triton_param_name(const struct trace *t, const char *kernel, unsigned index, struct pool *pool);
