@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
 
@@ -21,6 +22,19 @@ bool str_ends(const char *s, const char *suffix)
 	size_t n = strlen(s), m = strlen(suffix);
 
 	return n >= m && memcmp(s + n - m, suffix, m) == 0;
+}
+
+const char *str_find_case(const char *s, const char *what)
+{
+	char low = (char)tolower((unsigned char)*what), high = (char)toupper((unsigned char)*what);
+	size_t len = strlen(what);
+
+	if (!len)
+		return s;
+	for (; *s; s++)
+		if ((*s == low || *s == high) && !strncasecmp(s, what, len))
+			return s;
+	return NULL;
 }
 
 bool str_copy(char *to, size_t size, const char *from)
