@@ -26,13 +26,16 @@ bool str_ends(const char *s, const char *suffix)
 
 const char *str_find_case(const char *s, const char *what)
 {
-	char low = (char)tolower((unsigned char)*what), high = (char)toupper((unsigned char)*what);
-	size_t len = strlen(what);
+	char low = (char)tolower((unsigned char)what[0]), high = (char)toupper((unsigned char)what[0]);
+	char low2, high2;
 
-	if (!len)
+	if (!what[0])
 		return s;
-	for (; *s; s++)
-		if ((*s == low || *s == high) && !strncasecmp(s, what, len))
+	low2 = (char)tolower((unsigned char)what[1]);
+	high2 = (char)toupper((unsigned char)what[1]);
+	for (; *s; s++)	/* two letters tell most places apart from the word, without a call */
+		if ((*s == low || *s == high) && (!low2 || s[1] == low2 || s[1] == high2) &&
+		    !strncasecmp(s, what, strlen(what)))
 			return s;
 	return NULL;
 }
