@@ -8,12 +8,13 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
 import json_page  # noqa: E402
 from rules_recorder import find_pythons
-from toolbox import HERE, PATIENCE, Skip, same, wait_until
+from toolbox import HERE, PATIENCE, Skip, alone, each, same, wait_until
 
 READY = "import sys; print('ready', flush=True)\n"
 
@@ -290,7 +291,7 @@ def settle(leader):
             last, since, used = faults, time.monotonic(), spent
         if spent - used >= 0.2 or (time.monotonic() - since >= 0.5 and all(v[0] in "STZt" for v in now.values())):
             return
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager
@@ -329,36 +330,41 @@ def check(box, name, python=None, label="", *options):
     return told
 
 
-def check_all(box, names, *options):
-    wrong = []
-    for name in names:
-        try:
-            check(box, name, None, "", *options)
-        except (AssertionError, KeyError, TypeError) as error:
-            wrong.append(str(error))
-    same(wrong, [], "wrong")
+# Those of HUNG that sleep, or wait for what does, or for a peer that may just have nothing to say.
+MAY_END = {"accept", "cuda", "flock", "loader", "native", "server", "sleep", "socket", "subprocess"}
 
 
-def rule__hung_programs_are_told_what_they_wait_for_and_where(box):
-    check_all(box, sorted(HUNG))
+@each(sorted(HUNG))
+def rule__hung_programs_are_told_what_they_wait_for_and_where(box, name):
+    told = check(box, name)
+    if name not in MAY_END:
+        assert told["certainty"] in ("likely", "certain"), (told["certainty"], told["because"])
 
 
-def rule__without_stopping_anything_the_same_is_told(box):
-    check_all(box, sorted(set(HUNG) - {"native"}), "--no-stop")
+@each(sorted(set(HUNG) - {"native"}))
+def rule__without_stopping_anything_the_same_is_told(box, name):
+    check(box, name, None, "", "--no-stop")
 
 
-def rule__hung_programs_of_every_python_here_are_told_where(box):
-    pythons = find_pythons()
-    if not pythons:
-        raise Skip("no python3.9 to python3.13 here")
-    wrong = []
-    for version, python in sorted(pythons.items()):
-        for name in ("lock", "deadlock_rlock", "queue", "loop", "loop_of_module", "sleep", "native", "socket"):
-            try:
-                check(box, name, python, " in " + version)
-            except (AssertionError, KeyError, TypeError) as error:
-                wrong.append(str(error))
-    same(wrong, [], "wrong")
+def in_every_python(names):
+    """Tests for `each`: "name__3.9"; "name__" if that of the tests is none of them."""
+    def tests():
+        versions = sorted(find_pythons())
+        versions += [] if "%d.%d" % sys.version_info[:2] in versions else [""]
+        return ["%s__%s" % (name, version) for version in versions for name in sorted(names)]
+    return tests
+
+
+def of_every_python(test):
+    """(name, version, its interpreter) of such a test"""
+    name, _, version = test.rpartition("__")
+    return name, version, find_pythons().get(version)
+
+
+@each(in_every_python(("lock", "deadlock_rlock", "queue", "loop", "loop_of_module", "sleep", "native", "socket")))
+def rule__hung_programs_of_every_python_here_are_told_where(box, test):
+    name, version, python = of_every_python(test)
+    check(box, name, python, " in " + version)
 
 
 # Programs that work: nothing is wrong with them, however busy or idle they look.
@@ -547,16 +553,13 @@ fill()
 }
 
 
-def rule__programs_that_work_are_not_called_hung(box):
-    wrong = []
-    for version, python in sorted(find_pythons().items()) or [("", None)]:
-        for name, text in sorted(WORKS.items()):
-            for options in ((), ("--no-stop",)) if version in ("", "3.11") else ((),):
-                with running(box, text, python) as process:
-                    status, told = look(box, process.pid, *options)
-                if (status, told["cause"], told["live"]["hung"]) != (0, "none", False):
-                    wrong.append("%s in %s %s: %s" % (name, version, options, told["title"]))
-    same(wrong, [], "wrong")
+@each(in_every_python(WORKS))
+def rule__programs_that_work_are_not_called_hung(box, test):
+    name, version, python = of_every_python(test)
+    for options in ((), ("--no-stop",)) if version in ("", "3.11") else ((),):
+        with running(box, WORKS[name], python) as process:
+            status, told = look(box, process.pid, *options)
+        same((status, told["cause"], told["live"]["hung"]), (0, "none", False), "%s: %s" % (options, told["title"]))
 
 
 # Programs of which nobody can say after a second whether they are hung: that is what must be said.
@@ -806,18 +809,15 @@ asyncio.run(main())
 }
 
 
-def rule__what_a_second_cannot_tell_is_only_possible(box):
-    wrong = []
-    for name, (text, cause, waits) in sorted(UNSURE.items()):
-        with running(box, text) as process:
-            status, told = look(box, process.pid)
-        thread = [t["waits"] for t in told["live"]["threads"] if t["tid"] == told["live"]["thread"]]
-        if (status, told["cause"], told.get("certainty"), thread) != (1, cause, "possible", [waits]):
-            wrong.append("%s: %s, %s, %s, %s" % (name, told["title"], told["cause"], told.get("certainty"), thread))
-        wakes = [n for n, line in enumerate(text.splitlines(), 1) if line.endswith("# <- wakes")]
-        if (status, told["cause"]) == (1, cause) and wakes and "program.py:%d" % wakes[0] not in told["because"]:
-            wrong.append("%s: %s" % (name, told["because"]))
-    same(wrong, [], "wrong")
+@each(sorted(UNSURE))
+def rule__what_a_second_cannot_tell_is_only_possible(box, name):
+    text, cause, waits = UNSURE[name]
+    with running(box, text) as process:
+        status, told = look(box, process.pid)
+    thread = [t["waits"] for t in told["live"]["threads"] if t["tid"] == told["live"]["thread"]]
+    same((status, told["cause"], told.get("certainty"), thread), (1, cause, "possible", [waits]), told["title"])
+    wakes = [n for n, line in enumerate(text.splitlines(), 1) if line.endswith("# <- wakes")]
+    assert not wakes or "program.py:%d" % wakes[0] in told["because"], told["because"]
 
 
 def rule__a_loop_beside_a_thread_that_works_is_at_most_possible(box):
@@ -877,15 +877,12 @@ warm(1000)
 }
 
 
-def rule__calls_that_may_return_are_at_most_possible(box):
-    wrong = []
-    for version, python in [("", None)] + sorted(find_pythons().items()):
-        for name, text in sorted(CALLS_BACK.items()):
-            with running(box, READY + text, python) as process:
-                _, told = look(box, process.pid)
-            if told["cause"] != "none" and told["certainty"] != "possible":
-                wrong.append("%s in %s: %s" % (name, version, told["because"]))
-    same(wrong, [], "wrong")
+@each(in_every_python(CALLS_BACK))
+def rule__calls_that_may_return_are_at_most_possible(box, test):
+    name, _, python = of_every_python(test)
+    with running(box, READY + CALLS_BACK[name], python) as process:
+        _, told = look(box, process.pid)
+    assert told["cause"] == "none" or told["certainty"] == "possible", told["because"]
 
 
 def rule__a_socket_for_datagrams_is_no_local_one(box):
@@ -969,28 +966,18 @@ def loop():
 }
 
 
-def rule__helpers_of_libraries_do_not_make_a_hang_less_likely(box):
-    packages, wrong = os.path.join(box.scratch, "site-packages"), []
-    for name, text in PACKAGES.items():
-        path = os.path.join(packages, name)
+@each(sorted(HELPED))
+def rule__helpers_of_libraries_do_not_make_a_hang_less_likely(box, name):
+    packages = os.path.join(box.scratch, "site-packages")
+    for module, text in PACKAGES.items():
+        path = os.path.join(packages, module)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(text)
-    for name, text in sorted(HELPED.items()):
-        text = READY + "sys.path.insert(0, %r)\n" % packages + text
-        with running(box, text) as process:
-            status, told = look(box, process.pid)
-        if (status, told.get("certainty"), (told.get("where") or {}).get("line")) != (1, "likely", here(text)):
-            wrong.append("%s: %s, %s, %s" % (name, told["title"], told["cause"], told.get("certainty")))
-    same(wrong, [], "wrong")
-
-
-def rule__what_nothing_can_end_is_likely(box):
-    """Every program of HUNG that neither sleeps, nor waits for what does, nor for a peer that may just have nothing to say."""
-    unsure = {"accept", "cuda", "flock", "loader", "native", "server", "sleep", "socket", "subprocess"}
-    for name in sorted(set(HUNG) - unsure):
-        told = check(box, name)
-        assert told["certainty"] in ("likely", "certain"), (name, told["certainty"], told["because"])
+    text = READY + "sys.path.insert(0, %r)\n" % packages + HELPED[name]
+    with running(box, text) as process:
+        status, told = look(box, process.pid)
+    same((status, told.get("certainty"), (told.get("where") or {}).get("line")), (1, "likely", here(text)), "%s, %s" % (told["title"], told["cause"]))
 
 
 def rule__tasks_that_wait_for_each_other_are_no_peer(box):
@@ -1185,6 +1172,7 @@ def rule__several_processes_are_looked_at_in_the_same_second(box):
     same(list(json_page.flaws(told, "verdict")), [], "flaws of the JSON")
 
 
+@alone      # it looks at what other tests look at, which only one can at a time
 def rule__all_finds_the_processes_that_loaded_cuda(box):
     with running(box, HUNG["cuda"]) as process:
         run = subprocess.run([box.cuwhy, "explain", "--json", "--all"], capture_output=True, text=True, env=box.env())
