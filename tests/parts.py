@@ -101,7 +101,8 @@ class Check:
         finally:
             ended.set()
         say("---- %d of %d parts in %d s, %d s of processor time%s" % (
-            self.ended, len(self.names), time.monotonic() - self.began, self.used, "; FAILED: " + ", ".join(self.failed) if self.failed else ""))
+            self.ended, len(self.names), time.monotonic() - self.began, self.used,
+            "; FAILED: " + ", ".join("%s (%s)" % (name, self.log_of(name)) for name in self.failed) if self.failed else ""))
         return 1 if self.failed else 0
 
 
@@ -110,4 +111,7 @@ def say(text):
 
 
 if __name__ == "__main__":
-    sys.exit(Check(sys.argv[1], sys.argv[2:]).run())
+    try:
+        sys.exit(Check(sys.argv[1], sys.argv[2:]).run())
+    except KeyboardInterrupt:   # the parts have got it, too
+        sys.exit(130)
