@@ -282,8 +282,8 @@ def session(leader):
 
 def settle(leader):
     """Waits until its processes got where they stay: whoever still imports modules has page faults. One that waits has had none for half a second; one
-    that computes, for a fifth of a second of processor time, however long that takes. A program that moves on is not waited for longer than some seconds."""
-    end, last, since, used = time.monotonic() + 8, None, 0, 0
+    that computes, for a fifth of a second of processor time, however long that takes. A program that moves on is not waited for longer than half a minute."""
+    end, last, since, used = time.monotonic() + 30, None, 0, 0
     while time.monotonic() < end:
         now = session(leader)
         faults, spent = {k: v[1] for k, v in now.items()}, sum(v[2] for v in now.values())
@@ -562,7 +562,8 @@ def rule__programs_that_work_are_not_called_hung(box, test):
         same((status, told["cause"], told["live"]["hung"]), (0, "none", False), "%s: %s" % (options, told["title"]))
 
 
-# Programs of which nobody can say after a second whether they are hung: that is what must be said.
+# Programs of which nobody can say after a second whether they are hung: that is what must be said. A call from Python's library is watched until
+# it had a fifth of a second of a processor, but no longer than 0.6 s: on a busy machine it cannot be told from a loop ("native|loop").
 UNSURE = {
     "a_thread_computes": (READY + """
 import hashlib, threading
@@ -576,7 +577,7 @@ sum(range(10 ** 13))
     "an_expression_is_matched": (READY + """
 import re
 re.match("(a+)+$", "a" * 60 + "b")
-""", "hang-loop", "native"),
+""", "hang-loop", "native|loop"),
     "a_loop_that_writes": (READY + """
 import os
 out = os.open("/dev/null", os.O_WRONLY)
@@ -815,7 +816,8 @@ def rule__what_a_second_cannot_tell_is_only_possible(box, name):
     with running(box, text) as process:
         status, told = look(box, process.pid)
     thread = [t["waits"] for t in told["live"]["threads"] if t["tid"] == told["live"]["thread"]]
-    same((status, told["cause"], told.get("certainty"), thread), (1, cause, "possible", [waits]), told["title"])
+    same((status, told["cause"], told.get("certainty")), (1, cause, "possible"), told["title"])
+    assert len(thread) == 1 and thread[0] in waits.split("|"), (thread, told["title"])
     wakes = [n for n, line in enumerate(text.splitlines(), 1) if line.endswith("# <- wakes")]
     assert not wakes or "program.py:%d" % wakes[0] in told["because"], told["because"]
 
