@@ -1093,13 +1093,19 @@ def rule__who_cannot_be_looked_at_is_told_in_one_sentence(box):
     same((run.returncode, run.stderr.splitlines()[0]), (2, "cuwhy: --pid takes the number of a process, not 'train.py'"), "not a number")
 
 
+def copy_program(path, to):
+    """By a process of its own: a child of another test, not yet at its exec(), would have the copy open for writing, and it could not be run."""
+    subprocess.run(["cp", path, to], check=True)
+    return os.path.join(to, os.path.basename(path)) if os.path.isdir(to) else to
+
+
 def as_nobody(box, *words, **env):
     """Runs cuwhy as user nobody, from where others can reach it: the sources may be in root's home."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        cuwhy = shutil.copy(box.cuwhy, folder)
+        cuwhy = copy_program(box.cuwhy, folder)
         if "LD_PRELOAD" in env:
-            env["LD_PRELOAD"] = shutil.copy(env["LD_PRELOAD"], folder)
+            env["LD_PRELOAD"] = copy_program(env["LD_PRELOAD"], folder)
         return subprocess.run([cuwhy, "explain", *words], capture_output=True, text=True, user=65534, group=65534, extra_groups=[],
                               env=box.env(**env), cwd="/")
 
@@ -1148,7 +1154,7 @@ def rule__what_yama_forbids_is_told_with_what_to_run(box):
 
 def rule__an_own_process_that_hides_itself_is_not_called_another_users(box):
     """One whose program may be executed but not read: the kernel keeps it from its owner."""
-    program = shutil.copy(shutil.which("sleep"), os.path.join(box.scratch, "hidden"))
+    program = copy_program(shutil.which("sleep"), os.path.join(box.scratch, "hidden"))
     os.chmod(program, 0o711)
     os.chmod(box.scratch, 0o755)
     with of_nobody(program, "600") as process:
