@@ -77,7 +77,7 @@ help:
 
 ## make             build everything under build/ (on Debian, as root, installs missing packages)
 ## make demo        two failing programs explained, and whether a third one fits, on simulated GPUs, with PyTorch where it is installed; no GPU needed
-## make check       all tests that need no GPU
+## make check       all tests that need no GPU, side by side; -k: go on after a failure; build/check has what each part printed
 ## make check-all   the same, plus the address and undefined-behavior sanitizers
 ## make check-inject  every system call of the recorder fails in turn, with five errors: the program must not notice
 ## make check-torch  real PyTorch on the simulated GPU: the programs of tests/gpu; installs a wheel into ~/.cache/cuwhy (1.2 GB)
@@ -297,6 +297,12 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 # Parts of the recorder that can be tested without a separate process.
 $(B)/tests/test_sites $(B)/tests/test_epochs $(B)/tests/test_event_log: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o rec_event_log.o)
 
+FUZZERS := $(patsubst %,$(B)/tests/fuzz_%,trace replay dump run snapshot fatbin code pyenv bundle host text live job)
+# What the parts of the check need, besides the program. BUILT_BEFORE: tests/parts.py runs them after all was built, and then none builds
+# anything, although a source may have been edited meanwhile: other parts use the old one.
+built    = $(if $(BUILT_BEFORE),,$(1))
+BUILT   := $(FUZZERS) $(B)/tests/many $(B)/tests/libinject_job.so $(if $(SAN),,$(WHEEL) $(B)/cuwhy-static)
+
 # Every suite records the rules that matched in it; a rule that never matched fails the check: add a case or remove the rule.
 FIRED := $(abspath $(B))/rules-fired
 # What needs a package that cannot be had (no network, another system) is skipped aloud, and named again at the end of the check.
@@ -304,10 +310,14 @@ NEEDS   := sh tools/deps.sh
 skipped  = { mkdir -p $(B) && echo "SKIPPED: $(1)" | tee -a $(B)/skipped; }
 # no test may run a stale module from Python's cache, which compares times of one second
 export PYTHONDONTWRITEBYTECODE := 1
+# The parts of the check run beside each other (tests/parts.py), the longest first; what they need is built before, at once.
+PARTS := e2e text browser unit advice torture cli tree tsan python wheel contributing wild-own doctor job snap network soak fuzz dumps demo page messages
 check: deps
 	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
 	@rm -f $(B)/skipped
-	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages check-advice check-job check-python check-wheel check-demo check-page check-network check-browser check-tsan check-soak check-wild-own check-contributing check-tree
+	@for what in unit python browser format; do $(NEEDS) $$what 2>/dev/null || :; done	# two installations at a time get into each other's way
+	@$(MAKE) --no-print-directory $(JOBS) parts $(BUILT) $$($(NEEDS) unit 2>/dev/null && echo $(UNIT))
+	@MAKE='$(MAKE)' CUWHY_RULES_FIRED=$(FIRED) $(PYTHON) tests/parts.py $(B)/check $(PARTS:%=check-%)
 	@$(call rules_fired)
 	@[ ! -s $(B)/skipped ] || { echo "Not everything was checked:" && sed 's/^/  /' $(B)/skipped; }
 
@@ -315,7 +325,7 @@ check: deps
 rules_fired = if grep -qs '^SKIPPED: unit' $(B)/skipped; then echo "SKIPPED: rules that never match, as unit tests did not run"; else $(PYTHON) tools/check_rules.py $(FIRED) --strict; fi
 
 check-unit: parts
-	@if $(NEEDS) unit; then $(MAKE) --no-print-directory $(UNIT) && sh tests/unit/run.sh $(B) $(UNIT); \
+	@if $(NEEDS) unit; then $(call built,$(MAKE) --no-print-directory $(UNIT) &&) sh tests/unit/run.sh $(B) $(UNIT); \
 		else $(call skipped,unit tests$(comma) there is no libcmocka-dev); fi
 
 check-cli: parts
@@ -327,7 +337,7 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_replay $(B)/tests/fuzz_dump $(B)/tests/fuzz_run $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_code $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host $(B)/tests/fuzz_text $(B)/tests/fuzz_live $(B)/tests/fuzz_job
+check-fuzz: parts $(call built,$(FUZZERS))
 	@$(B)/tests/fuzz_job tests/fuzz/corpus/job
 	@$(B)/tests/fuzz_text tests/fuzz/corpus/text
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
@@ -345,7 +355,7 @@ check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_replay $(B)/tests/fuzz_d
 check-dumps: parts
 	@$(PYTHON) tests/dump/check_real.py $(B)
 
-check-text: parts $(B)/tests/many
+check-text: parts $(call built,$(B)/tests/many)
 	@$(PYTHON) tests/text/check.py $(B)
 
 # Every command that is advised, and the pages of the causes.
@@ -357,7 +367,7 @@ words:
 	@$(PYTHON) tools/learn_words.py > $(B)/words.def && mv $(B)/words.def kb/words.def
 
 # Planted histories of a job, in small: each once, 64 ranks
-check-job: parts $(B)/tests/libinject_job.so
+check-job: parts $(call built,$(B)/tests/libinject_job.so)
 	@$(PYTHON) tests/job/histories.py $(B)/cuwhy --ranks 64 --large 512 --once
 	@$(PYTHON) tests/job/hostile.py $(B)/cuwhy $(B)/tests/libinject_job.so
 	@$(PYTHON) tests/job/inputs.py $(B)/cuwhy
@@ -394,7 +404,7 @@ check-frameworks: parts
 check-wheel: parts
 ifeq ($(SAN),)
 	@$(NEEDS) python || $(call skipped,tests of the wheel that need these packages)
-	@$(MAKE) --no-print-directory $(WHEEL) $(B)/cuwhy-static
+	@$(call built,$(MAKE) --no-print-directory $(WHEEL) $(B)/cuwhy-static)
 	@$(PYTHON) tests/wheel/check.py $(B) $(WHEEL)
 else
 	@echo "wheel: skipped, a build with sanitizers is not shipped"

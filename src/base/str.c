@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
 
@@ -21,6 +22,22 @@ bool str_ends(const char *s, const char *suffix)
 	size_t n = strlen(s), m = strlen(suffix);
 
 	return n >= m && memcmp(s + n - m, suffix, m) == 0;
+}
+
+const char *str_find_case(const char *s, const char *what)
+{
+	char low = (char)tolower((unsigned char)what[0]), high = (char)toupper((unsigned char)what[0]);
+	char low2, high2;
+
+	if (!what[0])
+		return s;
+	low2 = (char)tolower((unsigned char)what[1]);
+	high2 = (char)toupper((unsigned char)what[1]);
+	for (; *s; s++)	/* two letters tell most places apart from the word, without a call */
+		if ((*s == low || *s == high) && (!low2 || s[1] == low2 || s[1] == high2) &&
+		    !strncasecmp(s, what, strlen(what)))
+			return s;
+	return NULL;
 }
 
 bool str_copy(char *to, size_t size, const char *from)

@@ -11,6 +11,10 @@
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 
+/* Where `what` begins, in letters of either case; NULL if it is not there. Made for lines and words, many of each: strcasestr() studies a
+ * word longer than it takes to look for it. */
+const char *str_find_case(const char *s, const char *what);
+
 /* Always ends with a NUL; false when it did not fit. */
 bool str_copy(char *to, size_t size, const char *from);
 

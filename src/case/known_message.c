@@ -391,9 +391,11 @@ static const struct known_message *find_message(const char *text, struct known_h
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *t = rows[i].template;
 
+		if ((only_logged && !rows[i].logged) || !may_match(i, &grams))
+			continue;
 		/* a message may be in quotes, as Python's KeyError has it, or begin with one */
 		text = strchr(QUOTES, *t) ? plain : bare;
-		if ((only_logged && !rows[i].logged) || (*t != '{' && !same_letter(*t, *text)) || !may_match(i, &grams))
+		if (*t != '{' && !same_letter(*t, *text))
 			continue;
 		if (!template_matches(t, text, &found, &words) || words <= most ||
 		    !knowledge_use(KNOWLEDGE_MESSAGE, "", t))

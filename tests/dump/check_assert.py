@@ -233,7 +233,7 @@ class Image:
 def decoder(tmp):
     out = os.path.join(tmp, "assert_decode")
     files = ["src/input/dump/assert_args.c", "src/input/dump/sass_move.c", "src/formats/image.c", "src/formats/elf_sections.c"]
-    subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
+    subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
                     os.path.join(HERE, "assert_decode.c")] + [os.path.join(ROOT, f) for f in files] + ["-o", out],
                    check=True)
     return out

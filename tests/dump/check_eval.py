@@ -195,7 +195,7 @@ def decoder(tmp):
     out = os.path.join(tmp, "eval_decode")
     files = ["input/dump/" + f for f in ("sass_eval", "sass_line", "sass_math", "sass_compute", "sass_move", "sass")] + [
              "formats/image", "formats/elf_sections"]
-    subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
+    subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
                     os.path.join(HERE, "eval_decode.c")] + [os.path.join(ROOT, f"src/{f}.c") for f in files] +
                    ["-o", out], check=True)
     return out

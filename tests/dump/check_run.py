@@ -418,7 +418,7 @@ def table(path, tmp, ptxas):
 def runner(tmp):
     out = os.path.join(tmp, "run_cubin")
     files = ["sass_cell", "sass_decide", "sass_arith", "sass_exec", "sass", "sass_math", "sass_compute", "sass_move"]
-    subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-g", "-fsanitize=address,undefined", "-D_GNU_SOURCE",
+    subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu11", "-O1", "-g", "-fsanitize=address,undefined", "-D_GNU_SOURCE",
                     "-I" + os.path.join(ROOT, "src"), "-I" + ROOT, os.path.join(HERE, "run_cubin.c"),
                     *(os.path.join(ROOT, f"src/input/dump/{f}.c") for f in files),
                     *(os.path.join(ROOT, f"src/formats/{f}.c") for f in ("image", "elf_sections")),

@@ -213,7 +213,7 @@ def known_arch(arch, tmp):
 
 def decoder(tmp):
     out = os.path.join(tmp, "sass_decode")
-    subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
+    subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
                     os.path.join(HERE, "sass_decode.c"), os.path.join(ROOT, "src/input/dump/sass.c"), "-o", out], check=True)
     return out
 

@@ -21,18 +21,22 @@ On a simulated GPU, `<- reads` are all lines that read what only a real one can 
 that may do so.
 Programs that are shown to people give them as numbers: `expect: … here=21 culprit=14`.
 """
+import functools
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import checks
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import busy  # noqa: E402
 
 HEADER = re.compile(
     r"^\s*(?:#|//|/?\*)\s*(expect-note|expect-other|expect-silent|expect|needs|env|uses|args"
@@ -315,8 +319,8 @@ class Harness:
                 result.bad("the text does not name " + name)
 
 
-def run_all(harness, cases, jobs, report):
-    """Runs the cases, those marked `alone` at the end and one by one, and reports each."""
+def run_all(harness, cases, jobs, report, most=0):
+    """Runs the cases, `jobs` at a time and up to `most` if processors are idle; those marked `alone` at the end and one by one. Reports each."""
     lock, results = threading.Lock(), []
 
     def one(case):
@@ -325,8 +329,7 @@ def run_all(harness, cases, jobs, report):
             results.append(result)
             report(result, len(results))
 
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
-        list(pool.map(one, [c for c in cases if not c.alone]))
+    busy.run([functools.partial(one, case) for case in cases if not case.alone], jobs, most)
     for case in cases:
         if case.alone:
             one(case)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the recorder must record, and what must neither stop it nor harm the program."""
+import functools
 import json
 import os
 import shutil
@@ -386,6 +387,7 @@ print(states)
     same(box.parts(run)[0]["ring_launches"], 7, "launches recorded")
 
 
+@functools.lru_cache(None)
 def find_pythons():
     """Interpreters of every version that the recorder claims, as far as this machine has them."""
     found = {}

@@ -18,13 +18,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 sys.path.insert(0, HERE)
 import harness  # noqa: E402
+import busy  # noqa: E402
 import report  # noqa: E402
 import toolbox  # noqa: E402
 
-RULES = ("rules_program", "rules_folders", "rules_supervisor", "rules_recorder", "rules_guest", "rules_frames", "rules_turns", "rules_typed", "rules_neighbors", "rules_dumps", "rules_late", "rules_faults", "rules_compare", "rules_peers",
-         "rules_hangs", "rules_live", "rules_asserts", "rules_blocks", "rules_memory", "rules_usage", "rules_oom",
-         "rules_wheels", "rules_export", "rules_json", "rules_docs", "rules_trace", "rules_moments", "rules_memory_diff", "rules_watch", "rules_kinds", "rules_pinned", "rules_doctor", "rules_doctor_bad", "rules_join",
-         "rules_foreign", "rules_private", "rules_bench", "rules_reads", "rules_job", "rules_job_ends", "rules_guard", "rules_tensors")
+# those that take longest, because they wait, first
+RULES = ("rules_hangs", "rules_live", "rules_job", "rules_program", "rules_folders", "rules_supervisor", "rules_recorder",
+         "rules_guest", "rules_frames", "rules_turns", "rules_typed", "rules_neighbors", "rules_dumps", "rules_late",
+         "rules_faults", "rules_compare", "rules_peers", "rules_asserts", "rules_blocks", "rules_memory", "rules_usage",
+         "rules_oom", "rules_wheels", "rules_export", "rules_json", "rules_docs", "rules_trace", "rules_moments",
+         "rules_memory_diff", "rules_watch", "rules_kinds", "rules_pinned", "rules_doctor", "rules_doctor_bad", "rules_join",
+         "rules_foreign", "rules_private", "rules_bench", "rules_reads", "rules_job_ends", "rules_guard", "rules_tensors")
 
 
 class Builder:
@@ -60,28 +64,40 @@ class Builder:
 class RuleCase:
     """Makes a rule's test look like a case to the reporting code."""
 
-    def __init__(self, function):
-        self.name, self.function, self.alone = function.__name__, function, False
+    def __init__(self, function, *arguments):
+        self.name, self.function, self.arguments = "__".join((function.__name__,) + arguments), function, arguments
+        self.alone = getattr(function, "alone", False)
 
     def expected(self):
         return "holds"
 
 
-class Rules:
-    """Runs the tests of rules as Harness runs cases."""
+class Runner:
+    """Runs cases and the tests of rules."""
 
-    def __init__(self, box):
-        self.box = box
+    def __init__(self, cuwhy, python, builder):
+        self.cases = harness.Harness(cuwhy, python, default_gpu="sim:tiny", build=builder)
+        self.box = toolbox.Toolbox(cuwhy, python, builder)
 
     def run(self, case):
-        return toolbox.run_rule(self.box, case, harness.Result(case))
+        if isinstance(case, RuleCase):
+            return toolbox.run_rule(self.box, case, harness.Result(case))
+        return self.cases.run(case)
+
+
+def tests_of(function):
+    of = getattr(function, "each", None)
+    if of is None:
+        return [RuleCase(function)]
+    return [RuleCase(function, one) for one in (of() if callable(of) else of)]
 
 
 def load_rules(filters):
     found = []
     for name in RULES:
         module = importlib.import_module(name)
-        found += [RuleCase(f) for n, f in vars(module).items() if n.startswith("rule__")]
+        for function in [f for n, f in vars(module).items() if n.startswith("rule__")]:
+            found += tests_of(function)
     return [c for c in found if not filters or any(f in c.name for f in filters)]
 
 
@@ -89,7 +105,7 @@ def arguments():
     parser = argparse.ArgumentParser(description="cuwhy on the simulated GPU")
     parser.add_argument("--build", default="build", help="folder that make has filled")
     parser.add_argument("names", nargs="*", help="run only tests whose name contains one of these")
-    parser.add_argument("-j", type=int, default=os.cpu_count() or 1, dest="jobs")
+    parser.add_argument("-j", type=int, dest="jobs", help="so many at a time; else as many as keep the processors busy")
     parser.add_argument("--python", default=toolbox.real_python(sys.executable))
     parser.add_argument("--json", help="write the results to this file")
     parser.add_argument("--artifacts", help="leave what failing tests printed in this folder")
@@ -111,12 +127,8 @@ def main():
     build = os.path.abspath(args.build)
     cuwhy, builder = os.path.join(build, "cuwhy"), Builder(build)
     cases = harness.load_cases(os.path.join(HERE, "cases"), (".py", ".sh", ".c"), args.names)
-    runner = harness.Harness(cuwhy, args.python, default_gpu="sim:tiny", build=builder)
-    results = harness.run_all(runner, cases, args.jobs, report.report_line)
-    done = len(results)
-    box = toolbox.Toolbox(cuwhy, args.python, builder)
-    results += harness.run_all(Rules(box), load_rules(args.names), args.jobs,
-                               lambda result, n: report.report_line(result, n + done))
+    jobs, most = (args.jobs, 0) if args.jobs else (2 * busy.PROCESSORS, busy.EACH * busy.PROCESSORS)
+    results = harness.run_all(Runner(cuwhy, args.python, builder), load_rules(args.names) + cases, jobs, report.report_line, most)
     return report.finish(results, args.json, args.artifacts)
 
 

@@ -118,11 +118,26 @@ class Toolbox:
         return {int(name): stack for name, *stack in (line.split() for line in self.peek(run, "launches"))}
 
 
+def each(of):
+    """A rule that holds for each of these is a test for each: they run beside each other, and a failure says which it is. `of`: names, or a
+    function that knows them."""
+    def mark(function):
+        function.each = of
+        return function
+    return mark
+
+
+def alone(function):
+    """A rule whose test disturbs others: it runs after them."""
+    function.alone = True
+    return function
+
+
 def run_rule(box, case, result):
     began = time.monotonic()
     mine = box.fresh()
     try:
-        case.function(mine)
+        case.function(mine, *case.arguments)
         result.got = "holds"
     except Skip as reason:
         result.skip = str(reason)

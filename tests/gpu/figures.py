@@ -52,7 +52,7 @@ class Figures:
 
     def library(self):
         place = os.path.join(self.folder, "now.so")
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-I", os.path.join(HERE, "..", "..", "include"),
+        subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-O1", "-I", os.path.join(HERE, "..", "..", "include"),
                         os.path.join(HERE, "figures", "now.c"), "-o", place], check=True)
         return place
 

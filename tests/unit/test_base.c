@@ -135,6 +135,30 @@ static void buf__printf_appends(void **state)
 
 /* --- str -------------------------------------------------------------------------------------- */
 
+static void str__words_are_found_in_either_case(void **state)
+{
+	static const char line[] = "A CUDA kernel Hung; CUDA hung again";
+
+	(void)state;
+	assert_ptr_equal(str_find_case(line, "cuda KERNEL"), line + 2);
+	assert_ptr_equal(str_find_case(line, "hung;"), line + 14);
+	assert_ptr_equal(str_find_case(line, "AGAIN"), line + 30);
+	assert_ptr_equal(str_find_case(line, ""), line);
+	assert_null(str_find_case(line, "againx"));
+	assert_null(str_find_case("", "a"));
+	/* the same as strcasestr(), in every part of a text of few letters */
+	for (unsigned text = 0; text < 729; text++)
+		for (unsigned word = 0; word < 27; word++) {
+			char t[7] = "", w[4] = "";
+
+			for (unsigned i = 0, n = text; i < 6; i++, n /= 3)
+				t[i] = "aAb"[n % 3];
+			for (unsigned i = 0, n = word; i < 3; i++, n /= 3)
+				w[i] = "aBb"[n % 3];
+			assert_ptr_equal(str_find_case(t, w), strcasestr(t, w));
+		}
+}
+
 static void str__copy_always_ends(void **state)
 {
 	char to[4];
@@ -640,6 +664,7 @@ int main(void)
 		cmocka_unit_test(buf__grows_up_to_its_ceiling_and_says_so),
 		cmocka_unit_test(buf__printf_appends),
 		cmocka_unit_test(fs__a_link_is_written_through),
+		cmocka_unit_test(str__words_are_found_in_either_case),
 		cmocka_unit_test(str__copy_always_ends),
 		cmocka_unit_test(str__distance_counts_edits),
 		cmocka_unit_test(str__nearest_offers_only_what_is_near),

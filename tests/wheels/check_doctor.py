@@ -142,7 +142,7 @@ def complete(packages, cuda, python):
 			continue
 		place = folder_of(name, folder, cuda)
 		os.makedirs(place, exist_ok=True)
-		subprocess.run([os.environ.get("CC", "gcc"), "-shared", "-nostdlib", "-Wl,-soname," + soname, "-o", os.path.join(place, soname),
+		subprocess.run([*os.environ.get("CC", "gcc").split(), "-shared", "-nostdlib", "-Wl,-soname," + soname, "-o", os.path.join(place, soname),
 				"-x", "c", "/dev/null"], check=True)
 
 

@@ -76,7 +76,7 @@ static bool in_own_name(const char *s, const char *at)
 bool names_gpu(const char *s)
 {
 	for (const char *const *word = gpu_words; *word; word++)
-		for (const char *at = s; (at = strcasestr(at, *word)) != NULL; at++)
+		for (const char *at = s; (at = str_find_case(at, *word)) != NULL; at++)
 			if ((at == s || !isalpha((unsigned char)at[-1])) && !in_own_name(s, at))
 				return true;
 	return false;
@@ -107,7 +107,7 @@ static bool is_denied(const char *s, const char *at)
 static bool has_trouble(const char *s)
 {
 	for (const char *const *word = troubles; *word; word++)
-		for (const char *at = s; (at = strcasestr(at, *word)) != NULL; at++)
+		for (const char *at = s; (at = str_find_case(at, *word)) != NULL; at++)
 			if ((at == s || !isalnum((unsigned char)at[-1])) && !is_denied(s, at))
 				return true;
 	return false;
@@ -123,7 +123,7 @@ static bool is_unreal(const char *s)
 		if (!strncasecmp(s, begins[i], strlen(begins[i])))
 			return true;
 	for (size_t i = 0; i < COUNT(has); i++)
-		if (strcasestr(s, has[i]))
+		if (str_find_case(s, has[i]))
 			return true;
 	return false;
 }

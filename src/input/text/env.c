@@ -18,7 +18,7 @@
 /* What follows these words, ignoring case; NULL: they are not there. */
 static const char *after_words(const char *s, const char *what)
 {
-	const char *at = strcasestr(s, what);
+	const char *at = str_find_case(s, what);
 
 	return at ? at + strlen(what) : NULL;
 }
@@ -87,7 +87,7 @@ static void read_cuda(struct text_env *e, const char *s)
 
 	if ((at = after_words(s, "found version ")) != NULL && isdigit((unsigned char)*at))
 		e->driver_cuda = (int)strtol(at, NULL, 10);
-	if ((at = after_words(s, "CUDA Version:")) != NULL && (strcasestr(s, "driver") || strstr(s, "NVIDIA-SMI")) &&
+	if ((at = after_words(s, "CUDA Version:")) != NULL && (str_find_case(s, "driver") || strstr(s, "NVIDIA-SMI")) &&
 	    cuda_number(at))
 		e->driver_cuda = cuda_number(at);
 	if (((at = after_words(s, "CUDA used to build PyTorch")) != NULL ||
@@ -96,7 +96,7 @@ static void read_cuda(struct text_env *e, const char *s)
 		e->torch_cuda = cuda_number(at);
 	if (after_words(s, "CUDA used to build PyTorch: None") || after_words(s, "CUDA used to build PyTorch: Could not"))
 		e->torch_cpu = true;
-	if ((at = after_words(s, "release ")) != NULL && strcasestr(s, "Cuda compilation tools"))
+	if ((at = after_words(s, "release ")) != NULL && str_find_case(s, "Cuda compilation tools"))
 		version_at(at, e->nvcc, sizeof(e->nvcc));
 	if ((at = after_words(s, "nvcc ")) != NULL && cuda_number(at) && !e->nvcc[0])
 		version_at(at, e->nvcc, sizeof(e->nvcc));
@@ -323,18 +323,19 @@ static bool docker_prompt(const char *s)
 
 static void read_surroundings(struct text_env *e, const char *s)
 {
-	e->wsl |= strstr(s, "WSL") || strcasestr(s, "wsl2") || strcasestr(s, " wsl ") ||
+	e->wsl |= strstr(s, "WSL") || str_find_case(s, "wsl2") || str_find_case(s, " wsl ") ||
 		  strstr(s, "microsoft-standard") || strstr(s, "Subsystem for Linux");
 	e->windows |= strstr(s, "Windows") || strstr(s, "WinError") || strstr(s, ".dll") ||
 		      (strstr(s, ":\\") && strstr(s, "\\"));
-	e->container |= strcasestr(s, "docker") || strcasestr(s, "podman") || strcasestr(s, "kubernetes") ||
-			strcasestr(s, "k8s") || strcasestr(s, "kubectl") || strcasestr(s, "singularity") ||
-			strcasestr(s, "apptainer") || strcasestr(s, "container") || strcasestr(s, "lxc") ||
-			strcasestr(s, "lxd") || strstr(s, "enroot") || docker_prompt(s);
-	e->hangs |= strcasestr(s, " hang") || strcasestr(s, "hangs") || strcasestr(s, "hung ") ||
-		    strcasestr(s, "stuck") || strcasestr(s, "no progress") || strcasestr(s, "freezes") ||
-		    strcasestr(s, "deadlock") || strcasestr(s, "nothing happens") || strcasestr(s, "no output,") ||
-		    strcasestr(s, "never finishes") || strcasestr(s, "does not go on") || strcasestr(s, "waits forever");
+	e->container |= str_find_case(s, "docker") || str_find_case(s, "podman") || str_find_case(s, "kubernetes") ||
+			str_find_case(s, "k8s") || str_find_case(s, "kubectl") || str_find_case(s, "singularity") ||
+			str_find_case(s, "apptainer") || str_find_case(s, "container") || str_find_case(s, "lxc") ||
+			str_find_case(s, "lxd") || strstr(s, "enroot") || docker_prompt(s);
+	e->hangs |= str_find_case(s, " hang") || str_find_case(s, "hangs") || str_find_case(s, "hung ") ||
+		    str_find_case(s, "stuck") || str_find_case(s, "no progress") || str_find_case(s, "freezes") ||
+		    str_find_case(s, "deadlock") || str_find_case(s, "nothing happens") ||
+		    str_find_case(s, "no output,") || str_find_case(s, "never finishes") ||
+		    str_find_case(s, "does not go on") || str_find_case(s, "waits forever");
 	e->jetson |= strstr(s, "Jetson") || strstr(s, "tegra");
 }
 
@@ -377,9 +378,9 @@ static void read_launcher(struct text_env *e, const char *s)
 /* "Is CUDA available: False", "cuda.is_available() = False". */
 static void read_available(struct text_env *e, const char *s)
 {
-	if ((strstr(s, "is_available()") || strcasestr(s, "cuda available")) && strstr(s, "False"))
+	if ((strstr(s, "is_available()") || str_find_case(s, "cuda available")) && strstr(s, "False"))
 		e->unavailable = true;
-	if (strcasestr(s, "cuda available: True"))
+	if (str_find_case(s, "cuda available: True"))
 		e->available = true;
 }
 
@@ -500,7 +501,7 @@ static void read_counts(struct text_env *e, const char *s)
 		"numel", "elements", "points", "rows",	"tokens", "length", "seq_len"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		const char *at = strcasestr(s, words[i]);
+		const char *at = str_find_case(s, words[i]);
 		double n;
 
 		if (!at)
@@ -543,10 +544,10 @@ static void read_tensors(struct text_env *e, const char *s)
 			at = read_shape(e, s, from) - 1;
 	}
 	read_counts(e, s);
-	if (strstr(s, "Size([0") || strcasestr(s, "empty tensor") || strcasestr(s, "empty batch") ||
-	    strcasestr(s, "empty input") || strcasestr(s, "no samples") || strcasestr(s, "no points") ||
-	    strstr(s, "numel() == 0") || strcasestr(s, "zero samples") || strcasestr(s, "shape (0,") ||
-	    strcasestr(s, " 0 points") || strcasestr(s, " 0 samples") || strcasestr(s, " 0 gaussians"))
+	if (strstr(s, "Size([0") || str_find_case(s, "empty tensor") || str_find_case(s, "empty batch") ||
+	    str_find_case(s, "empty input") || str_find_case(s, "no samples") || str_find_case(s, "no points") ||
+	    strstr(s, "numel() == 0") || str_find_case(s, "zero samples") || str_find_case(s, "shape (0,") ||
+	    str_find_case(s, " 0 points") || str_find_case(s, " 0 samples") || str_find_case(s, " 0 gaussians"))
 		e->empty = true;
 }
 
@@ -680,8 +681,8 @@ static void read_smi(struct text_env *e, const char *s, uint64_t number)
 	if (bar && isdigit((unsigned char)s[bar]) && isalpha((unsigned char)s[bar + strspn(s + bar, "0123456789 ")]))
 		e->smi_gpu = (int)strtol(s + bar, NULL, 10);	/* the row above the one with its memory */
 	read_smi_count(e, s);
-	e->no_processes |= strstr(s, "No running processes found") || strcasestr(s, "no process listed") ||
-			   strcasestr(s, "no processes listed");
+	e->no_processes |= strstr(s, "No running processes found") || str_find_case(s, "no process listed") ||
+			   str_find_case(s, "no processes listed");
 	if (slash) {
 		from = slash;
 		while (from > s && (isdigit((unsigned char)from[-1]) || from[-1] == '.'))
@@ -710,7 +711,7 @@ static void read_card(struct text_env *e, const char *s)
 	bool about = false;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		about |= strcasestr(s, words[i]) != NULL;
+		about |= str_find_case(s, words[i]) != NULL;
 	if (!about || e->gpu_memory > 0 || strlen(s) > 120 || strstr(s, "allocate") || strstr(s, "MiB /"))
 		return;
 	for (const char *at = s; *at; at++) {
@@ -758,12 +759,12 @@ static void read_start(struct text_env *e, const char *s)
 
 static void read_growth(struct text_env *e, const char *s, uint64_t number)
 {
-	const char *mem = strcasestr(s, "mem"), *at;
+	const char *mem = str_find_case(s, "mem"), *at;
 	const char *end;
 	double size = -1;
 
 	if (!mem)
-		mem = strcasestr(s, "alloc");
+		mem = str_find_case(s, "alloc");
 	if (!mem || strstr(s, "Tried to allocate"))
 		return;
 	for (at = mem; *at && size < 0; at++)

@@ -21,7 +21,7 @@ static bool is_preparation(const char *s)
 					    "capturing", " : run ", " : copy ", " : from "};
 
 	for (size_t i = 0; i < COUNT(words); i++)
-		if (strcasestr(s, words[i]))
+		if (str_find_case(s, words[i]))
 			return true;
 	return false;
 }
@@ -29,7 +29,7 @@ static bool is_preparation(const char *s)
 /* The number after a word: "step 1200", "Step: 1200", "global_step=1200", "Iter [ 1200/5000]", "'epoch': 0.12"; -1: there is none. */
 static double number_after(const char *s, const char *word, const char **end)
 {
-	for (const char *at = s; (at = strcasestr(at, word)) != NULL; at++) {
+	for (const char *at = s; (at = str_find_case(at, word)) != NULL; at++) {
 		const char *n = at + strlen(word);
 		char *after;
 		double number;
@@ -69,10 +69,10 @@ static double bracket_step(const char *s)
 	bool training = false;
 
 	for (size_t i = 0; i < COUNT(words); i++)
-		training |= strcasestr(s, words[i]) != NULL;
+		training |= str_find_case(s, words[i]) != NULL;
 	if (!training)
 		return -1;
-	epoch = strcasestr(s, "epoch [");
+	epoch = str_find_case(s, "epoch [");
 	for (const char *at = epoch ? epoch + strlen("epoch [") : s; (at = strchr(at, '[')) != NULL; at++) {
 		const char *n = at + 1 + strspn(at + 1, " ");
 		char *end;
@@ -97,7 +97,7 @@ static double step_of(const char *s)
 		bool batch = !strcmp(words[i], "batch");	/* also how many samples it has */
 
 		step = number_after(s, words[i], &end);
-		if (step >= 0 && (step != floor(step) || (batch && *end != '/' && !strcasestr(s, "epoch"))))
+		if (step >= 0 && (step != floor(step) || (batch && *end != '/' && !str_find_case(s, "epoch"))))
 			step = -1;
 	}
 	return step >= 0 ? step : bracket_step(s);

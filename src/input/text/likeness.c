@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 #define WORD_MIN	2	/* as tools/learn_words.py has them */
 #define WORD_MAX	24
@@ -27,19 +28,73 @@ static const struct likeness_row learned[] = {
 #include "kb/words.def"
 };
 
-static const struct likeness_row *known = learned;
-static size_t n_known = COUNT(learned);
-
-void likeness_learned(const struct likeness_row *rows, size_t n)
-{
-	known = rows;
-	n_known = n;
-}
-
 struct word {
 	const char *s;
 	size_t len;
 };
+
+/* A word of a row. */
+struct weighed {
+	struct word word;
+	uint64_t hash;
+	long weight;		/* of the first row: how rare it is */
+};
+
+/* A row, taken apart once: a text asks for all of them more than once, and a process may have many texts. */
+struct known_row {
+	const char *cause;
+	struct weighed *word;
+	size_t n;
+};
+
+static struct known_row *known;
+static size_t n_known;
+
+static size_t count_words(const char *table)
+{
+	size_t n = 0;
+
+	for (; *table; table++)
+		n += *table == ' ';
+	return n / 2 + 1;	/* a word and its weight */
+}
+
+static uint64_t hash_word(const struct word *word)
+{
+	return map_hash_bytes(0, word->s, word->len);
+}
+
+static struct known_row take_apart(const struct likeness_row *row)
+{
+	struct known_row known_row = {.cause = row->cause,
+				      .word = xcalloc(count_words(row->words), sizeof(struct weighed))};
+
+	for (const char *at = row->words; *at;) {
+		struct weighed *w = &known_row.word[known_row.n++];
+		char *next;
+
+		w->word = (struct word){at, strcspn(at, " ")};
+		w->hash = hash_word(&w->word);
+		w->weight = strtol(at + w->word.len, &next, 10);
+		at = next + (*next == ' ');
+	}
+	return known_row;
+}
+
+void likeness_learned(const struct likeness_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n_known; i++)
+		free(known[i].word);
+	known = xrealloc(known, n, sizeof(*known));
+	for (n_known = 0; n_known < n; n_known++)
+		known[n_known] = take_apart(&rows[n_known]);
+}
+
+static void prepare_known(void)
+{
+	if (!known)
+		likeness_learned(learned, COUNT(learned));
+}
 
 static bool same_word(const void *list, uint32_t i, const void *key)
 {
@@ -62,7 +117,7 @@ static const char *const failing[] = {
 static bool is_failing(const char *s)
 {
 	for (size_t i = 0; i < COUNT(failing); i++)
-		if (strcasestr(s, failing[i]))
+		if (str_find_case(s, failing[i]))
 			return true;
 	return false;
 }
@@ -74,7 +129,7 @@ static void add_word(struct text_words *w, struct pool *pool, const char *low, s
 
 	if (w->n == LIKENESS_WORDS_MAX)
 		return;
-	i = map_put(&w->map, map_hash_bytes(0, low, len), same_word, w->list, &key, (uint32_t)w->n);
+	i = map_put(&w->map, hash_word(&key), same_word, w->list, &key, (uint32_t)w->n);
 	if (i != w->n) {
 		w->failing[i] |= fails;
 		return;
@@ -139,51 +194,48 @@ void text_words_release(struct text_words *w)
 	free(w->failing);
 }
 
-static uint32_t find_word(const struct text_words *w, const struct word *key)
-{
-	return map_find(&w->map, map_hash_bytes(0, key->s, key->len), same_word, w->list, key);
-}
-
 bool text_words_has(const struct text_words *w, const char *word)
 {
-	return find_word(w, &(struct word){word, strlen(word)}) != MAP_NONE;
+	struct word key = {word, strlen(word)};
+
+	return map_find(&w->map, hash_word(&key), same_word, w->list, &key) != MAP_NONE;
+}
+
+static uint32_t find_weighed(const struct text_words *w, const struct weighed *key)
+{
+	return map_find(&w->map, key->hash, same_word, w->list, &key->word);
 }
 
 /* Adds up the weights of the words in common; some speak against the cause. The heaviest come first in the table: they are the ones to
  * show. */
-static long compare(const struct text_words *w, const char *table, struct word *shown, size_t *n_shown)
+static long compare(const struct text_words *w, const struct known_row *row, struct word *shown, size_t *n_shown)
 {
 	long sum = 0;
 
 	*n_shown = 0;
-	while (*table) {
-		struct word word = {table, strcspn(table, " ")};
-		char *next;
-		long weight = strtol(table + word.len, &next, 10);
-		uint32_t at = find_word(w, &word);
+	for (size_t i = 0; i < row->n; i++) {
+		const struct weighed *has = &row->word[i];
+		uint32_t at = find_weighed(w, has);
 
-		table = next + (*next == ' ');
 		if (at == MAP_NONE)
 			continue;
-		sum += w->failing[at] ? FAILING * weight : weight;
-		if (weight > 0 && *n_shown < WORDS_SHOWN)
-			shown[(*n_shown)++] = word;
+		sum += w->failing[at] ? FAILING * has->weight : has->weight;
+		if (has->weight > 0 && *n_shown < WORDS_SHOWN)
+			shown[(*n_shown)++] = has->word;
 	}
 	return sum;
 }
 
 /* A text as long as another is worth as much: the length of its words, each as rare as it is. */
-static double length_of(const struct text_words *w, const char *rare)
+static double length_of(const struct text_words *w, const struct known_row *rare)
 {
 	double sum = 0;
 
-	while (*rare) {
-		struct word word = {rare, strcspn(rare, " ")};
-		char *next;
-		double part = strtod(rare + word.len, &next);
-		uint32_t at = find_word(w, &word);
+	for (size_t i = 0; i < rare->n; i++) {
+		const struct weighed *has = &rare->word[i];
+		double part = (double)has->weight;
+		uint32_t at = find_weighed(w, has);
 
-		rare = next + (*next == ' ');
 		if (at != MAP_NONE)
 			sum += part * part * (w->failing[at] ? FAILING * FAILING : 1);
 	}
@@ -202,20 +254,22 @@ static const char *join_words(const struct word *word, size_t n, struct pool *po
 	return all;
 }
 
-static bool is_of_none(const struct likeness_row *row)
+static bool is_of_none(const struct known_row *row)
 {
 	return !strcmp(row->cause, NO_FAILURE);
 }
 
 size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t max, struct pool *pool)
 {
-	double length = length_of(w, known[0].words);
+	double length;
 	size_t n = 0;
 
+	prepare_known();
+	length = length_of(w, &known[0]);
 	for (size_t i = 1; length > 0 && i < n_known; i++) {
 		struct word shown[WORDS_SHOWN];
 		size_t n_shown, at = n;
-		double weight = (double)compare(w, known[i].words, shown, &n_shown) / length;
+		double weight = (double)compare(w, &known[i], shown, &n_shown) / length;
 
 		while (at > 0 && list[at - 1].weight < weight)
 			at--;
@@ -230,13 +284,15 @@ size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t m
 
 double likeness_lead(const struct text_words *w)
 {
-	double length = length_of(w, known[0].words), best = 0, none = 0;
+	double length, best = 0, none = 0;
 	bool any = false;
 
+	prepare_known();
+	length = length_of(w, &known[0]);
 	for (size_t i = 1; length > 0 && i < n_known; i++) {
 		struct word shown[WORDS_SHOWN];
 		size_t n_shown;
-		double weight = (double)compare(w, known[i].words, shown, &n_shown) / length;
+		double weight = (double)compare(w, &known[i], shown, &n_shown) / length;
 
 		if (is_of_none(&known[i])) {
 			none = weight;

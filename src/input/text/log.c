@@ -1652,7 +1652,7 @@ const struct text_hit *log_hit(const struct text_log *l, const char *word)
 	size_t at;
 
 	for (size_t i = 0; i < l->n_fixed; i++)
-		if (!strcmp(l->words[i], word))
+		if (l->words[i][0] == word[0] && !strcmp(l->words[i], word))
 			return hit_that_counts(l, i);
 	at = word_index(l, word);
 	return at < l->n_words ? hit_that_counts(l, at) : NULL;

@@ -31,14 +31,16 @@ static const struct word words[] = {
 static const struct word *find_word(const char *s, size_t len)
 {
 	char plain[WORD_MAX];
+	int first;	/* most words of a text are none of these, and have another first letter */
 
 	if (!len || len >= sizeof(plain))
 		return NULL;
 	for (size_t i = 0; i < len; i++)
 		plain[i] = s[i] == '-' || s[i] == ' ' ? '_' : s[i];
 	plain[len] = '\0';
+	first = tolower((unsigned char)plain[0]);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcasecmp(words[i].word, plain))
+		if (tolower((unsigned char)words[i].word[0]) == first && !strcasecmp(words[i].word, plain))
 			return &words[i];
 	return NULL;
 }

@@ -12,6 +12,6 @@ def image_in(path):
     """Builds the library at that path in a fresh folder and returns the address of the code in it."""
     full = os.path.join(tempfile.mkdtemp(), path)
     os.makedirs(os.path.dirname(full))
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-x", "c", "-", "-o", full],
+    subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-x", "c", "-", "-o", full],
                    input=SOURCE.encode(), check=True)
     return ctypes.addressof(ctypes.c_char.in_dll(ctypes.CDLL(full), "image"))

@@ -51,7 +51,7 @@ def library(path):
     """Builds the library at that path in a fresh folder and loads it."""
     full = os.path.join(tempfile.mkdtemp(), path)
     os.makedirs(os.path.dirname(full), exist_ok=True)
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-x", "c", "-", "-o", full],
+    subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-x", "c", "-", "-o", full],
                    input=SOURCE.encode(), check=True)
     return ctypes.CDLL(full)
 
