@@ -208,10 +208,11 @@ def rule__a_719_with_half_a_dump_may_be_an_assertion(box):
 FIRST = """
 import ctypes, os, sys, threading, time, cudrv
 context = cudrv.init()
-data = cudrv.alloc(4096)
+data, called = cudrv.alloc(4096), threading.Event()
 def wait(*args):
     cudrv.call("cuCtxSetCurrent", context)
     began = time.monotonic()
+    called.set()
     try:
         cudrv.synchronize()
         code = 0
@@ -221,11 +222,11 @@ def wait(*args):
     return code
 cudrv.launch(cudrv.kernel(sys.argv[1]), (1,), (32,), *eval(sys.argv[2]))
 """
-FIRST_LINE = 15
+FIRST_LINE = 16
 STORE = ["oob_store", "(ctypes.c_uint64(data), ctypes.c_int64(1 << 40))"]
 ENDS = ("cudrv.synchronize()", "os._exit(3 if wait() else 0)", "wait(); sys.exit(3)",
         # the thread that has the error is not the one that ends the program
-        "t = threading.Thread(target=wait, daemon=True); t.start(); time.sleep(0.5); sys.exit(3)",
+        "t = threading.Thread(target=wait, daemon=True); t.start(); called.wait(); time.sleep(0.5); sys.exit(3)",
         "t = [threading.Thread(target=wait) for i in range(8)]; [i.start() for i in t]; [i.join() for i in t]; sys.exit(3)")
 
 
