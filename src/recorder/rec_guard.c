@@ -133,7 +133,8 @@ void guard_start(void)
 	guard.told = chunk_new(CW_CHUNK_GUARD, sizeof(*guard.told), 0);
 	if (!guard.told)
 		return;
-	guard.told->flags = (guard.before ? CW_GUARD_BEFORE : 0) | (guard.values ? CW_GUARD_VALUES : 0);
+	guard.told->flags = (guard.before ? CW_GUARD_BEFORE : 0) | (guard.values ? CW_GUARD_VALUES : 0) |
+			    (guard_torch_guarded() ? CW_GUARD_TORCH : 0);	/* a forked child has its parent's */
 	guard.told->align = guard.align;
 	guard.told->sample = guard.sample;
 	text_copy(guard.told->only, sizeof(guard.told->only), guard.only, strlen(guard.only));

@@ -73,6 +73,7 @@ uint64_t guard_alloc(const struct guard_request *q);
 /* Frees it in the order of `stream`; GUARD_AT_ONCE: waits. False: it is not one of ours. */
 bool guard_free(uint64_t addr, uint64_t stream);
 bool guard_find(uint64_t address, struct guarded *out);	/* a live one that contains the address */
+bool guard_of_parent(uint64_t address);	/* this process was forked, and the address was guarded in its parent */
 void guard_used_by(uint64_t addr, uint64_t stream);
 void guard_pool_gone(uint32_t pool);			/* no graph uses it any more */
 void guard_flush(bool give_back);			/* wait for what was freed and unmap it */
@@ -106,6 +107,7 @@ uint32_t guard_list(struct guarded *out, uint32_t max, uint32_t *cursor, bool (*
 
 /* PyTorch's allocator (rec_guard_torch.c). */
 void guard_torch_start(void);
+bool guard_torch_guarded(void);		/* its tensors are */
 bool guard_torch_through(void);		/* it has no cache: what it asks the driver for is a tensor */
 
 /* Says why the program cannot be guarded, and ends it before work is lost. Guarded memory cannot be shared with another process. */

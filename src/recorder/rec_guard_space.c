@@ -3,6 +3,7 @@
  * nothing is used again.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "rec_guard_own.h"
 #include "rec_segment.h"
@@ -29,8 +30,36 @@ static struct {
 	uint32_t n_records, unused;	/* records ever used; chain of those that can be used again */
 } space;
 
+/* What a forked child's parent had. The child's copies of the tensors go, too, one by one; their memory is the parent's. */
+static struct {
+	struct { uint64_t from, to; } range[2 * SLABS_MAX];
+	uint32_t n;
+	int pid;			/* whose the slabs are */
+} parents;
+
+static void parents_take(void)
+{
+	for (uint32_t i = 0; i < space.n_slabs && parents.n < 2 * SLABS_MAX; i++, parents.n++) {
+		parents.range[parents.n].from = space.slab[i].base;
+		parents.range[parents.n].to = space.slab[i].base + space.slab[i].n * GUARD_UNIT;
+	}
+}
+
+bool guard_of_parent(uint64_t address)
+{
+	for (uint32_t i = 0; i < parents.n; i++)
+		if (address >= parents.range[i].from && address < parents.range[i].to)
+			return true;
+	return false;
+}
+
 void space_start(uint64_t budget)
 {
+	int pid = getpid();
+
+	if (parents.pid && parents.pid != pid)
+		parents_take();
+	parents.pid = pid;
 	memset(&space, 0, sizeof(space));
 	space.n_records = 1;
 	space.budget = budget ? budget : BUDGET;

@@ -174,14 +174,15 @@ static uint64_t tensor_new(size_t size, int device, uint64_t stream)
 static bool tensor_gone(uint64_t addr)
 {
 	struct guarded g;
-	bool entered, ours = false;
+	bool entered, inherited, ours;
 
 	if (!addr)
 		return false;
 	entered = rec_enter();
 	if (entered)
 		rec_nesting = 2;
-	ours = guard_find(addr, &g) && g.addr == addr && g.torch;
+	inherited = guard_of_parent(addr);
+	ours = !inherited && guard_find(addr, &g) && g.addr == addr && g.torch;
 	if (ours && entered)
 		rec_leave();
 	if (ours) {
@@ -193,7 +194,7 @@ static bool tensor_gone(uint64_t addr)
 	}
 	if (entered)
 		rec_leave();
-	return ours;
+	return ours || inherited;
 }
 
 static uint64_t stream_now(int device)
@@ -508,6 +509,11 @@ static void install(void **object, const uint32_t *at_slot)
 		torch.table[at_slot[i]] = ours_of((enum slot_id)i);
 	}
 	__atomic_store_n(object, (void *)(torch.table + 2), __ATOMIC_RELEASE);
+}
+
+bool guard_torch_guarded(void)
+{
+	return atomic_load(&torch.trial) == TRIAL_PASSED;
 }
 
 bool guard_torch_through(void)

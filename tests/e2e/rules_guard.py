@@ -589,3 +589,22 @@ def rule__an_allocator_of_another_kind_is_refused(box):
         run = torch_run(box.fresh(), "tensor(4000)\nprint('ended')\n", flag)
         same((run.status, run.out), (2, ""), flag)
         assert words in run.err, run.err
+
+
+def rule__a_forked_child_lets_its_copies_go(box):
+    """Of tensors that its parent has: the allocator does not know them, and PyTorch's ends a program that gives it such a pointer."""
+    run = torch_run(box, """
+made = [tensor(4000) for n in range(8)]
+pid = os.fork()
+if not pid:
+    for one in made:
+        let_go(one)
+    print(c10.bytes_now(), flush=True)
+    os._exit(0)
+print(os.waitpid(pid, 0)[1], c10.bytes_now())
+poke(made[7][0], 5)
+cudrv.synchronize()
+""")
+    verdict = box.verdict(run)
+    same((run.status, run.out, verdict["cause"]), (0, "0\n0 32000\n", "none"), run.err[-2000:])
+    assert "was not used" not in run.err, run.err
