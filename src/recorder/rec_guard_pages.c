@@ -282,6 +282,21 @@ static CUresult pages_create(struct guarded *r)
 	return create(&r->handle, r->len, &prop, 0);
 }
 
+/* The program's own call found no memory. */
+bool guard_make_room(void)
+{
+	uint32_t nesting = rec_nesting;
+	int mode = capture_relax();
+	bool any = guard_pending();
+
+	rec_nesting = 2;
+	guard_flush(false);
+	any |= pages_release();
+	rec_nesting = nesting;
+	capture_restore(mode);
+	return any;
+}
+
 static CUresult pages_try(struct guarded *r)
 {
 	CUresult code = r->handle ? 0 : pages_create(r);
@@ -377,10 +392,13 @@ static bool release_one(void)
 	return r.handle != 0;
 }
 
-void pages_release(void)
+bool pages_release(void)
 {
+	bool any = false;
+
 	while (release_one())
-		;
+		any = true;
+	return any;
 }
 
 void pages_peer(void)

@@ -606,6 +606,8 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 		wait_begin(number); \
 	if (likely(!c.r && !c.done)) \
 		c.r = real(A##n); \
+	if (unlikely(c.r == CU_OUT_OF_MEMORY) && guard_on() && !failed_before() && guard_make_room()) \
+		c.r = real(A##n); \
 	if (WAITS_##class) \
 		wait_end(c.r); \
 	rec_nesting = 2; \

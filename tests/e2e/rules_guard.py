@@ -201,6 +201,27 @@ cudrv.synchronize()
     found(box, text, "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
 
 
+def rule__a_captured_launch_does_not_tell_what_a_kernel_follows(box):
+    """It has not been executed."""
+    text = UNREAD.split("def passes")[0] + """
+a = cudrv.alloc(4096)
+cudrv.launch(fill, (1,), (32,), p(a), f(1), i(32))
+cudrv.free(a)
+let_go()
+cudrv.begin_capture(other)
+cudrv.launch(fill, (1,), (32,), p(a), f(1), i(32), stream=other)
+graph = cudrv.end_capture(other)
+for n in range(70):
+    let_go()
+cudrv.synchronize()
+time.sleep(0.3)
+cudrv.launch(spin, (1,), (1,), i(500), stream=side)
+cudrv.launch(fill, (1,), (32,), p(let_go()), f(1), i(32), stream=other) # bad
+cudrv.synchronize()
+"""
+    found(box, text, "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
 def rule__a_write_in_the_slack_is_found_when_it_is_freed(box):
     text = """
 a = cudrv.alloc(4004) # made
@@ -316,6 +337,42 @@ for n in range(100):
     cudrv.call("cuMemFreeAsync", p(a), side)
 """)
     same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 100, {}), "guarded (%s)" % run.err)
+
+
+def rule__what_is_kept_goes_to_those_that_are_not_guarded(box):
+    """Memory of freed allocations is kept for the next ones; a call that finds none left must not fail for that."""
+    text = """
+for n in range(3):
+    cudrv.free(cudrv.alloc(3 << 30)) # guarded
+out = [cudrv.alloc(6 << 30)]
+cudrv.free(out[0])
+print("ended")
+"""
+    line = line_of(START + text, "guarded")
+    run, verdict = guarded(box, text, "--guard=only=program.py:%d" % line, gpu="sim:tiny,memory=8G")
+    same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 3, {"only": 1}), run.err[-2000:])
+
+
+def rule__what_is_being_mapped_in_advance_makes_room(box):
+    """It is neither among what is kept nor ready yet."""
+    run, verdict = guarded(box, """
+for n in range(1000):
+    cudrv.free(cudrv.alloc(3 << 30))
+    cudrv.free(cudrv.alloc(7 << 30))
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 2000, {}), run.err[-2000:])
+
+
+def rule__one_that_is_larger_than_what_is_reserved_at_once_is_guarded(box):
+    """A quarter of the budget, at most 64 GiB."""
+    for gpu, guard, size in (("sim:tiny,memory=8G", "--guard=budget=1G", 300 << 20), ("sim:tiny,memory=140G", "--guard", 70 << 30)):
+        run, verdict = guarded(box.fresh(), """
+for n in range(5):
+    a = cudrv.alloc(%d)
+    poke(a, %d)
+    cudrv.free(a)
+""" % (size, size // 4 - 1), guard, gpu=gpu)
+        same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 5, {}), run.err[-2000:])
 
 
 def rule__addresses_are_used_again_only_after_the_budget(box):
