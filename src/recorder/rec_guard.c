@@ -285,7 +285,7 @@ uint64_t guard_alloc(const struct guard_request *q)
 	int device = device_of(q);
 	struct guard_device *d = device >= 0 && device < CW_MAX_DEVICES && !failed_before() ? device_ready(device) : NULL;
 	uint64_t room = (q->size + guard.align - 1) & ~(uint64_t)(guard.align - 1), made;
-	uint32_t stack, forward = 0, name, i;
+	uint32_t stack, forward = 0, name, i, peers = pages_peers();
 	struct guarded r;
 
 	if (!d || !q->size || q->size > d->total) {
@@ -317,6 +317,8 @@ uint64_t guard_alloc(const struct guard_request *q)
 	made = record_make(i, &r, q);
 	if (!made)
 		skipped(CW_GUARD_SKIP_MEMORY);
+	else if (peers != pages_peers())	/* guard_peer() may not have seen it */
+		pages_access(&r);
 	return made;
 }
 

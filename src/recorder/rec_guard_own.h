@@ -42,6 +42,7 @@ CUresult pages_access(const struct guarded *r);
 void pages_unmap(const struct guarded *r);
 bool pages_prepare(void);		/* maps some memory that is kept at new addresses; false: there is none */
 bool pages_release(void);		/* gives the driver all that is kept; false: there was nothing */
+uint32_t pages_peers(void);		/* changes when other devices get access */
 void pages_peer(void);			/* other devices got access: what was mapped in advance has none */
 
 /* What was freed (rec_guard_free.c). */

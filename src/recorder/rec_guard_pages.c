@@ -5,6 +5,7 @@
  * kept, and mapped again at new addresses in advance; the next allocation of that size only takes it from its shelf.
  */
 #include <string.h>
+#include <time.h>
 
 #include "rec_guard_own.h"
 
@@ -13,6 +14,7 @@
  * for again: 105 ms instead of 77 (H200). When there is none left for the program, all of it is given back. */
 #define KEPT_PART	2u
 #define SHELVES		256u
+#define PREPARE_MOST	100000u	/* waits of 20 us: what maps may wait for a dump that is being written */
 
 static struct guard_device devices[CW_MAX_DEVICES];
 static struct {
@@ -23,6 +25,7 @@ static struct {
 } kept;
 /* Mapped in advance, by length: chains of records. The oldest goes first, so that none holds its addresses forever. */
 static struct { uint32_t first, last; } shelves[SHELVES];
+static _Atomic uint32_t preparing, releasing;	/* threads that map in advance, and those that need all that is kept */
 static _Atomic uint32_t peers_turn;	/* changes when other devices get access */
 
 void pages_start(void)
@@ -30,6 +33,8 @@ void pages_start(void)
 	memset(&devices, 0, sizeof(devices));
 	memset(&kept, 0, sizeof(kept));
 	memset(&shelves, 0, sizeof(shelves));
+	atomic_store(&preparing, 0);
+	atomic_store(&releasing, 0);
 }
 
 /* ---- devices ------------------------------------------------------------------------------------------------- */
@@ -334,7 +339,8 @@ void pages_unmap(const struct guarded *r)
 		handle_keep(r->handle, r->len, r->device);
 }
 
-bool pages_prepare(void)
+/* Maps one, unless somebody needs all memory that is kept: what is being mapped is on no list. */
+static bool prepare_one(void)
 {
 	uint32_t turn = atomic_load(&peers_turn), i;
 	struct guarded r;
@@ -360,6 +366,16 @@ bool pages_prepare(void)
 	}
 	guard_let_go();
 	return r.mapped;
+}
+
+bool pages_prepare(void)
+{
+	bool did;
+
+	atomic_fetch_add(&preparing, 1);
+	did = !atomic_load(&releasing) && prepare_one();
+	atomic_fetch_sub(&preparing, 1);
+	return did;
 }
 
 /* One that is kept, without or with addresses. */
@@ -394,11 +410,21 @@ static bool release_one(void)
 
 bool pages_release(void)
 {
+	struct timespec moment = {.tv_nsec = 20000};
 	bool any = false;
 
+	atomic_fetch_add(&releasing, 1);
+	for (uint32_t i = 0; i < PREPARE_MOST && atomic_load(&preparing); i++)
+		nanosleep(&moment, NULL);
 	while (release_one())
 		any = true;
+	atomic_fetch_sub(&releasing, 1);
 	return any;
+}
+
+uint32_t pages_peers(void)
+{
+	return atomic_load(&peers_turn);
 }
 
 void pages_peer(void)
