@@ -99,7 +99,7 @@ uint64_t guard_unseen_last(void);	/* when: ticks; 0 = never */
 /* The pattern (rec_guard_check.c). */
 bool guard_check_start(int device);
 void guard_fill(struct guarded *g, uint64_t stream);
-void guard_check(const struct guarded *list, uint32_t n);	/* behind each; all work on them has ended */
+bool guard_check(const struct guarded *list, uint32_t n);	/* behind each; all work on them has ended. False: not this one */
 void guard_copy(enum api api, const uint64_t *arg, uint32_t n);		/* the program copied something */
 void guard_copied(uint64_t to, uint64_t from, uint64_t bytes, bool done);	/* the program copied to the host */
 void guard_waited(void);		/* and has waited for it */

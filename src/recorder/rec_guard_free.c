@@ -14,6 +14,7 @@
 #define BATCH		32u
 #define BATCHES		256u			/* closed ones, per device */
 #define BATCH_STREAMS	8u
+#define NOT_READY	600
 
 struct batch {
 	uint32_t first, n;		/* members, chained by `next` */
@@ -91,6 +92,14 @@ static uint32_t batch_streams(const struct batch *b, uint64_t *streams)
 	return n;
 }
 
+/* An event there would become part of the graph. */
+static bool is_captured(uint64_t stream)
+{
+	int status = 0;
+
+	return drv.cuStreamIsCapturing && drv.cuStreamIsCapturing((void *)stream, &status) == 0 && status;
+}
+
 static void batch_close(struct batch *b)
 {
 	CUresult (*create)(void **, unsigned) = door(ENTRY_cuEventCreate);
@@ -101,7 +110,7 @@ static void batch_close(struct batch *b)
 	b->number = atomic_fetch_add(&closed, 1) + 1;
 	b->all = n > BATCH_STREAMS || !create || !mark;
 	for (uint32_t i = 0; i < n && !b->all; i++) {
-		if (create(&b->event[b->n_events], 2) != 0) {	/* no timing */
+		if (is_captured(streams[i]) || create(&b->event[b->n_events], 2) != 0) {	/* no timing */
 			b->all = true;
 			break;
 		}
@@ -111,54 +120,64 @@ static void batch_close(struct batch *b)
 	}
 }
 
-static bool batch_done(const struct batch *b, bool wait)
+static bool batch_done(struct batch *b, bool wait)
 {
 	CUresult (*ask)(void *) = door(ENTRY_cuEventQuery), (*sync)(void *) = door(ENTRY_cuEventSynchronize);
-	CUresult (*all)(void) = door(ENTRY_cuCtxSynchronize);
+	CUresult (*all)(void) = door(ENTRY_cuCtxSynchronize), code = 0;
 
-	if (b->all)
-		return wait ? all && all() == 0 : false;
-	for (uint32_t i = 0; i < b->n_events; i++)
-		if ((wait ? sync(b->event[i]) : ask(b->event[i])) != 0)
+	for (uint32_t i = 0; i < b->n_events && !b->all && !code; i++) {
+		code = wait ? sync(b->event[i]) : ask(b->event[i]);
+		b->all = code && code != NOT_READY;	/* an event that cannot be asked would be waited for forever */
+	}
+	return b->all ? wait && all && all() == 0 : !code;
+}
+
+static bool batch_check(const struct batch *b)
+{
+	struct guarded copy[BATCH];
+	uint32_t n = 0;
+
+	for (uint32_t i = b->first; i; i = record(i)->next) {
+		copy[n++] = *record(i);
+		if (n < BATCH && record(i)->next)
+			continue;
+		if (!guard_check(copy, n))
 			return false;
+		n = 0;
+	}
 	return true;
 }
 
-/* All work on its members has ended: check what is behind them, unmap them. */
-static void batch_finish(struct batch *b)
+/* All work on its members has ended: check what is behind them, unmap them. False: a look at one of them may still be under way. */
+static bool batch_finish(struct batch *b)
 {
 	CUresult (*destroy)(void *) = door(ENTRY_cuEventDestroy_v2);
-	struct guarded copy[BATCH];
-	uint32_t n = 0, next;
+	uint32_t next;
 
+	if (!batch_check(b))
+		return false;
 	for (uint32_t i = 0; i < b->n_events; i++)
 		destroy(b->event[i]);
-	for (uint32_t i = b->first; i; i = next) {
-		next = record(i)->next;
-		copy[n++] = *record(i);
-		if (n < BATCH && next)
-			continue;
-		guard_check(copy, n);
-		for (uint32_t k = 0; k < n; k++)
-			pages_unmap(&copy[k]);
-		n = 0;
-	}
+	for (uint32_t i = b->first; i; i = record(i)->next)
+		pages_unmap(record(i));
 	if (!guard_hold())
-		return;
+		return true;
 	for (uint32_t i = b->first; i; i = next) {
 		next = record(i)->next;
 		range_drop(i);
 		atomic_fetch_sub(&pending, 1);
 	}
 	guard_let_go();
+	return true;
 }
 
 /* The oldest closed batch, if it is done. `wait`: when it is done. False: there is none. */
 static bool batch_step(int device, bool wait)
 {
 	struct queue *d = &queues[device];
+	struct visit entered;
 	struct batch b;
-	bool entered, done;
+	bool done;
 
 	if (!guard_hold())
 		return false;
@@ -170,9 +189,8 @@ static bool batch_step(int device, bool wait)
 	d->head++;
 	guard_let_go();
 	entered = device_enter(device);
-	done = batch_done(&b, wait);
+	done = batch_done(&b, wait) && batch_finish(&b);
 	if (done) {
-		batch_finish(&b);
 		atomic_store(&finished, b.number);
 		hand_ring();	/* memory can be mapped again */
 	}
@@ -210,7 +228,7 @@ static void open_batch_close(int device, bool any)
 {
 	struct queue *d = &queues[device];
 	struct batch b = {0};
-	bool entered;
+	struct visit entered;
 
 	if (atomic_load_explicit(&rec.captures, memory_order_relaxed) || !guard_hold())
 		return;

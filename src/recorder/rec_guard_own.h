@@ -34,8 +34,11 @@ struct guard_device {
 void pages_start(void);
 struct guard_device *device_ready(int device);	/* NULL: memory cannot be mapped there */
 struct guard_device *device_known(int device);	/* NULL: not used so far */
-bool device_enter(int device);		/* another one's context may be current in the thread that frees */
-void device_leave(bool entered);
+/* Another one's context may be current in the thread that frees; and a capture that begins in another thread meanwhile must not end
+ * for what this one does. */
+struct visit { bool pushed; int mode; };
+struct visit device_enter(int device);
+void device_leave(struct visit v);
 uint32_t pages_take(int device, uint64_t len);	/* with the lock held: a record with its range, perhaps mapped; 0 = none */
 CUresult pages_map(struct guarded *r);		/* if it is not */
 CUresult pages_access(const struct guarded *r);

@@ -39,24 +39,41 @@ void pages_start(void)
 
 /* ---- devices ------------------------------------------------------------------------------------------------- */
 
-/* Another device's context may be current in the thread that frees. */
-bool device_enter(int device)
+/* So that memory can be mapped while a stream is captured. Always: a capture may begin at any moment. */
+static int capture_relax(void)
 {
-	CUresult (*push)(void *) = door(ENTRY_cuCtxPushCurrent_v2);
-	void *now = NULL;
+	int mode = 2;
 
-	if (drv.cuCtxGetCurrent && drv.cuCtxGetCurrent(&now) == 0 && now == devices[device].context)
-		return false;
-	return push && push(devices[device].context) == 0;
+	if (!drv.cuThreadExchangeStreamCaptureMode)
+		return -1;
+	return drv.cuThreadExchangeStreamCaptureMode(&mode) == 0 ? mode : -1;
 }
 
-void device_leave(bool entered)
+static void capture_restore(int mode)
+{
+	if (mode >= 0)
+		drv.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+struct visit device_enter(int device)
+{
+	CUresult (*push)(void *) = door(ENTRY_cuCtxPushCurrent_v2);
+	struct visit v = {.mode = capture_relax()};
+	void *now = NULL;
+
+	if (!drv.cuCtxGetCurrent || drv.cuCtxGetCurrent(&now) != 0 || now != devices[device].context)
+		v.pushed = push && push(devices[device].context) == 0;
+	return v;
+}
+
+void device_leave(struct visit v)
 {
 	CUresult (*pop)(void **) = door(ENTRY_cuCtxPopCurrent_v2);
 	void *was;
 
-	if (entered && pop)
+	if (v.pushed && pop)
 		pop(&was);
+	capture_restore(v.mode);
 }
 
 struct alloc_prop { int type, handles, location, device; void *meta; unsigned char flags[8]; };
@@ -90,22 +107,6 @@ struct guard_device *device_ready(int device)
 	__atomic_store_n(&d->ready, true, __ATOMIC_RELEASE);
 	hand_start();
 	return d;
-}
-
-/* Relaxed, so that memory can be mapped while a stream is captured. */
-static int capture_relax(void)
-{
-	int mode = 2;
-
-	if (!atomic_load_explicit(&rec.captures, memory_order_relaxed) || !drv.cuThreadExchangeStreamCaptureMode)
-		return -1;
-	return drv.cuThreadExchangeStreamCaptureMode(&mode) == 0 ? mode : -1;
-}
-
-static void capture_restore(int mode)
-{
-	if (mode >= 0)
-		drv.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
 struct guard_device *device_known(int device)
@@ -291,14 +292,12 @@ static CUresult pages_create(struct guarded *r)
 bool guard_make_room(void)
 {
 	uint32_t nesting = rec_nesting;
-	int mode = capture_relax();
 	bool any = guard_pending();
 
 	rec_nesting = 2;
 	guard_flush(false);
 	any |= pages_release();
 	rec_nesting = nesting;
-	capture_restore(mode);
 	return any;
 }
 
@@ -344,7 +343,7 @@ static bool prepare_one(void)
 {
 	uint32_t turn = atomic_load(&peers_turn), i;
 	struct guarded r;
-	bool entered;
+	struct visit entered;
 
 	if (!handle_next(&r, &i))
 		return false;
@@ -383,8 +382,8 @@ static bool release_one(void)
 {
 	CUresult (*unmap)(uint64_t, size_t) = door(ENTRY_cuMemUnmap);
 	struct guarded r = {0};
+	struct visit entered;
 	uint32_t i = 0;
-	bool entered;
 
 	if (!unmap || !guard_hold())
 		return false;
@@ -411,6 +410,7 @@ static bool release_one(void)
 bool pages_release(void)
 {
 	struct timespec moment = {.tv_nsec = 20000};
+	int mode = capture_relax();
 	bool any = false;
 
 	atomic_fetch_add(&releasing, 1);
@@ -419,6 +419,7 @@ bool pages_release(void)
 	while (release_one())
 		any = true;
 	atomic_fetch_sub(&releasing, 1);
+	capture_restore(mode);
 	return any;
 }
 

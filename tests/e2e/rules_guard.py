@@ -222,6 +222,34 @@ cudrv.synchronize()
     found(box, text, "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
 
 
+def rule__a_capture_may_begin_while_another_thread_unmaps(box):
+    """The other thread was waiting for a kernel by then. To unmap is a call that ends a capture of the usual kind, whoever makes it."""
+    run, verdict = guarded(box, """
+import threading
+context = p()
+cudrv.call("cuCtxGetCurrent", ref(context))
+side, other, third = cudrv.stream(), cudrv.stream(), cudrv.stream()
+keep = cudrv.alloc(4096)
+cudrv.launch(fill, (1,), (32,), p(keep), f(1), i(0), stream=other)
+def waits():
+    cudrv.call("cuCtxSetCurrent", context)
+    a = queued(4090, side)
+    cudrv.launch(spin, (1,), (1,), i(1000), stream=side)
+    cudrv.call("cuMemFreeAsync", p(a), side)
+    cudrv.launch(fill, (1,), (32,), p(a), f(1), i(0), stream=other)    # waits for the free
+thread = threading.Thread(target=waits)
+thread.start()
+time.sleep(0.3)
+cudrv.begin_capture(third)
+poke(keep, 1, stream=third)
+thread.join()
+cudrv.run_graph(cudrv.end_capture(third), third)
+cudrv.synchronize()
+print("ended")
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+
+
 def rule__a_write_in_the_slack_is_found_when_it_is_freed(box):
     text = """
 a = cudrv.alloc(4004) # made
