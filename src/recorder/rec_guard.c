@@ -495,11 +495,11 @@ bool guard_points_to_freed(const struct guard_launch *l, const void *bytes, size
 
 void guard_wait_for_freed(void)
 {
-	guard_flush(false);
+	bool unmapped = guard_flush(false);
+
 	if (!guard_hold())
 		return;
-	if (!atomic_load(&rec.captures))	/* nothing is unmapped during a capture */
-		unread_launching();
+	unread_launching(unmapped);
 	guard_let_go();
 }
 

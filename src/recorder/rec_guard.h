@@ -76,7 +76,7 @@ bool guard_find(uint64_t address, struct guarded *out);	/* a live one that conta
 bool guard_of_parent(uint64_t address);	/* this process was forked, and the address was guarded in its parent */
 void guard_used_by(uint64_t addr, uint64_t stream);
 void guard_pool_gone(uint32_t pool);			/* no graph uses it any more */
-void guard_flush(bool give_back);			/* wait for what was freed and unmap it */
+bool guard_flush(bool give_back);			/* wait for what was freed and unmap it; false: some of it was not */
 bool guard_make_room(void);				/* gives back all that is free; false: nothing was */
 void guard_peer(void);					/* the current device may use memory of another one */
 /* PyTorch's: bytes of tensors, of their pages, and how many. */

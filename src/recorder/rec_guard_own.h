@@ -62,7 +62,7 @@ void unread_start(void);
 bool unread_known(const struct guard_launch *l, uint32_t offset);
 /* There is a pointer to memory that is unmapped, or will be when the launch begins. */
 void unread_learn(const struct guard_launch *l, uint32_t offset, bool unmapped);
-void unread_launching(void);		/* what waited to be unmapped is */
+void unread_launching(bool unmapped);	/* is what waited to be unmapped? Else the launch proves nothing */
 
 /* The hand (rec_guard_hand.c): a thread of ours that unmaps and maps, so that the program's threads need not. */
 void hand_reset(void);

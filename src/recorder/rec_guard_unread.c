@@ -71,9 +71,9 @@ void unread_learn(const struct guard_launch *l, uint32_t offset, bool unmapped)
 		fresh[n_fresh++] = i;
 }
 
-void unread_launching(void)
+void unread_launching(bool unmapped)
 {
-	for (uint32_t i = 0; i < n_fresh; i++)
+	for (uint32_t i = 0; unmapped && i < n_fresh; i++)
 		places[fresh[i]].since = free_closed();
 	n_fresh = 0;
 }

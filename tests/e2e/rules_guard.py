@@ -250,6 +250,73 @@ print("ended")
     same((run.status, run.out, verdict["cause"]), (0, "ended\n", "none"), run.err[-2000:])
 
 
+HOST_WAITS = """
+import threading
+side, other = cudrv.stream(), cudrv.stream()
+keep = cudrv.alloc(4096)
+cudrv.launch(fill, (1,), (32,), p(keep), f(1), i(0), stream=other)
+cudrv.synchronize()
+go, waits = threading.Event(), ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+wait = waits(lambda unused: go.wait(300) and None)
+cudrv.call("cuLaunchHostFunc", side, wait, None)
+a = queued(4096, side)
+cudrv.call("cuMemFreeAsync", p(a), side)
+"""
+
+
+def rule__a_stream_that_waits_for_the_program_stops_no_launch(box):
+    """The pointer is not followed. To wait for it to be unmapped without an end would be a hang."""
+    run, verdict = guarded(box, HOST_WAITS + """
+cudrv.launch(fill, (1,), (32,), p(a), f(1), i(0), stream=other)
+began = time.monotonic()
+cudrv.launch(fill, (1,), (32,), p(a), f(1), i(0), stream=other)
+print("at once" if time.monotonic() - began < 5 else "waited again")
+go.set()
+cudrv.synchronize()
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"]), (0, "at once\n", "none"), run.err[-2000:])
+
+
+def rule__a_stream_that_is_slow_holds_up_no_other(box):
+    """What is freed on other streams is unmapped, and its memory used again."""
+    run, verdict = guarded(box, HOST_WAITS + """
+for n in range(500):
+    b = queued(64 << 20, other)
+    poke(b, 5, stream=other)
+    cudrv.call("cuMemFreeAsync", p(b), other)
+go.set()
+cudrv.synchronize()
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 502, {}), run.err[-2000:])
+
+
+def rule__two_threads_that_wait_both_wait(box):
+    """The first one for a slow kernel, longer than a lock is waited for."""
+    found(box, """
+import threading
+context = p()
+cudrv.call("cuCtxGetCurrent", ref(context))
+side, other, third = cudrv.stream(), cudrv.stream(), cudrv.stream()
+keep = cudrv.alloc(4096)
+cudrv.launch(fill, (1,), (32,), p(keep), f(1), i(32), stream=other)
+cudrv.synchronize()
+def waits():
+    cudrv.call("cuCtxSetCurrent", context)
+    a = queued(4096, side)
+    cudrv.launch(spin, (1,), (1,), i(6000), stream=side)
+    cudrv.call("cuMemFreeAsync", p(a), side)
+    cudrv.launch(fill, (2,), (32,), p(a), f(1), i(0), stream=other)
+thread = threading.Thread(target=waits)
+thread.start()
+time.sleep(0.3)
+b = queued(4096, third)
+cudrv.call("cuMemFreeAsync", p(b), third)
+cudrv.launch(fill, (1,), (32,), p(b), f(1), i(32), stream=other) # bad
+thread.join()
+cudrv.synchronize()
+""", "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
 def rule__a_write_in_the_slack_is_found_when_it_is_freed(box):
     text = """
 a = cudrv.alloc(4004) # made
