@@ -390,6 +390,26 @@ bool guard_free(uint64_t addr, uint64_t stream)
 	return true;
 }
 
+static bool is_used_by(const struct guarded *r, uint64_t stream)
+{
+	for (uint32_t i = 0; i < r->n_streams && i < GUARD_STREAMS; i++)
+		if (r->stream[i] == stream)
+			return true;
+	return false;
+}
+
+/* Its work goes on, but no event can be recorded behind it any more: not for what is freed later, either. */
+void guard_stream_gone(uint64_t stream)
+{
+	free_close();
+	if (!guard_hold())
+		return;
+	for (uint32_t i = 1; i < records_end(); i++)
+		if (record(i)->state >= GUARD_LIVE && is_used_by(record(i), stream))
+			record(i)->n_streams = GUARD_STREAMS + 1;
+	guard_let_go();
+}
+
 void guard_pool_gone(uint32_t pool)
 {
 	if (!guard_hold())

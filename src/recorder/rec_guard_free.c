@@ -121,8 +121,8 @@ static void batch_close(struct batch *b)
 			break;
 		}
 		b->n_events++;
-		/* a stream that is gone has no work left */
-		mark(b->event[b->n_events - 1], streams[i]);
+		if (mark(b->event[b->n_events - 1], streams[i]) != 0)
+			b->all = true;
 	}
 }
 
@@ -299,6 +299,13 @@ static void open_batch_close(int device, bool any)
 	__atomic_store_n(&d->closing, d->closing - 1, __ATOMIC_RELEASE);
 	guard_let_go();
 	hand_ring();
+}
+
+void free_close(void)
+{
+	for (int i = 0; i < CW_MAX_DEVICES; i++)
+		if (device_known(i))
+			open_batch_close(i, true);
 }
 
 void free_step(int device)

@@ -51,6 +51,7 @@ void pages_peer(void);			/* other devices got access: what was mapped in advance
 /* What was freed (rec_guard_free.c). */
 void free_start(void);
 void free_add(uint32_t i);		/* with the lock held */
+void free_close(void);			/* what was freed waits for the work that is queued by now */
 void free_step(int device);		/* unmaps what can be, waits for nothing */
 bool free_one(int device);		/* a batch that can be; false: there is none */
 uint64_t free_closed(void);		/* batches so far */

@@ -100,6 +100,13 @@ static CUresult before_UNRESERVE(struct call *c)
 	return 0;
 }
 
+static CUresult before_STREAMGONE(struct call *c)
+{
+	if (guard_on() && !failed_before())
+		guard_stream_gone(c->a[0]);
+	return failed_before();
+}
+
 static CUresult before_UNLOAD(struct call *c)
 {
 	(void)c;
@@ -186,6 +193,13 @@ static void after_CURRENT(struct call *c)
 
 static void after_PLAIN(struct call *c)
 {
+	note(c, 0);
+}
+
+static void after_STREAMGONE(struct call *c)
+{
+	if (!c->r)
+		capture_abandon(c->a[0]);
 	note(c, 0);
 }
 

@@ -317,6 +317,41 @@ cudrv.synchronize()
 """, "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
 
 
+def rule__the_work_of_a_destroyed_stream_is_waited_for(box):
+    """It goes on after the stream is gone, and so does what it uses; also what is freed only then."""
+    run, verdict = guarded(box, """
+main = cudrv.stream()
+for n in range(5):
+    side = cudrv.stream()
+    cudrv.launch(spin, (1,), (1,), i(300), stream=side)
+    a, b = queued(4090, side), queued(4090, side)
+    poke(a, 5, stream=side)
+    poke(b, 5, stream=side)
+    cudrv.call("cuMemFreeAsync", p(a), side)
+    cudrv.call("cuStreamDestroy_v2", side)
+    cudrv.call("cuMemFreeAsync", p(b), None)
+    for k in range(70):
+        cudrv.call("cuMemFreeAsync", p(queued(4096, main)), main)
+    time.sleep(0.05)
+cudrv.synchronize()
+print("ended")
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+
+
+def rule__a_capture_that_goes_with_its_stream_has_ended(box):
+    """During a capture nothing is unmapped."""
+    run, verdict = guarded(box, """
+keep, side = cudrv.alloc(4096), cudrv.stream()
+cudrv.begin_capture(side)
+poke(keep, 3, stream=side)
+cudrv.call("cuStreamDestroy_v2", side)
+for n in range(200):
+    cudrv.free(cudrv.alloc(8 << 20))
+""")
+    same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 201, {}), run.err[-2000:])
+
+
 def rule__a_write_in_the_slack_is_found_when_it_is_freed(box):
     text = """
 a = cudrv.alloc(4004) # made
