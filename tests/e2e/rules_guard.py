@@ -778,6 +778,35 @@ def rule__an_allocator_of_another_kind_is_refused(box):
         assert words in run.err, run.err
 
 
+def rule__a_pool_inside_a_pool_is_not_the_graphs(box):
+    """When the inner one ends, tensors belong to the graph's again; they stay as long as the graph does."""
+    run = torch_run(box, """
+BEGIN, END, GO = range(3)
+c10.raw_new.restype = ctypes.c_uint64
+def pool(what, number):
+    c10.pool_call(what, ctypes.c_uint64(number))
+let_go(tensor(4000))
+side = cudrv.stream()
+pool(BEGIN, 1)
+cudrv.begin_capture(side)
+pool(BEGIN, 2)
+c10.raw_free(p(c10.raw_new(ctypes.c_size_t(4096), side)))
+pool(END, 2)
+a = c10.raw_new(ctypes.c_size_t(4096), side)
+poke(a, 5, stream=side)
+c10.raw_free(p(a))
+graph = cudrv.end_capture(side)
+pool(END, 1)
+pool(GO, 2)
+cudrv.free(cudrv.alloc(4096))
+cudrv.run_graph(graph, side)
+cudrv.synchronize()
+print("ended")
+""")
+    verdict = box.verdict(run)
+    same((run.status, run.out, verdict["cause"], verdict["guard"]["not_guarded"]), (0, "ended\n", "none", {"pool": 1}), run.err[-2000:])
+
+
 def rule__a_forked_child_lets_its_copies_go(box):
     """Of tensors that its parent has: the allocator does not know them, and PyTorch's ends a program that gives it such a pointer."""
     run = torch_run(box, """
