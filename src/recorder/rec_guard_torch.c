@@ -83,7 +83,7 @@ static struct {
 	uint8_t reserved[STATS];
 	int64_t peak[CW_MAX_DEVICES], peak_reserved[CW_MAX_DEVICES];
 	int64_t total[CW_MAX_DEVICES];		/* bytes ever given */
-	struct { uint64_t id[2]; uint32_t state; } pool[POOLS];
+	struct { uint64_t id[2]; uint32_t state, uses; } pool[POOLS];	/* uses: graphs that were captured into it and are not gone */
 	uint32_t n_pools;
 	struct { uint64_t id[2]; uint32_t tid; } active[ACTIVE];	/* pools that tensors go to now, of captures or warm-ups */
 	uint32_t n_active;
@@ -111,17 +111,24 @@ static uint32_t pool_find(const uint64_t id[2], bool add)
 		return 0;
 	torch.pool[torch.n_pools].id[0] = id[0];
 	torch.pool[torch.n_pools].id[1] = id[1];
-	torch.pool[torch.n_pools].state = POOL_NEW;
+	torch.pool[torch.n_pools].state = id[0] ? POOL_NEW : POOL_PLAIN;	/* 0: a MemPool, which others than graphs use */
+	torch.pool[torch.n_pools].uses = 0;
 	return ++torch.n_pools;
 }
 
 static void active_add(uint64_t id0, uint64_t id1)
 {
+	const uint64_t id[2] = {id0, id1};
+	uint32_t pool;
+
 	atomic_fetch_add(&torch.n_begun, 1);
 	if (!rec_enter())
 		return;
 	rec_nesting = 2;
 	if (spin_try(&pool_lock)) {
+		pool = pool_find(id, true);
+		if (pool)
+			torch.pool[pool - 1].uses++;
 		if (torch.n_active < ACTIVE) {
 			torch.active[torch.n_active].id[0] = id0;
 			torch.active[torch.n_active].id[1] = id1;
@@ -407,13 +414,33 @@ static void our_end_pool(void *self, int8_t device, uint64_t id0, uint64_t id1)
 	REAL(end_pool, void (*)(void *, int8_t, uint64_t, uint64_t))(self, device, id0, id1);
 }
 
-static void our_release_pool(void *self, int8_t device, uint64_t id0, uint64_t id1)
+/* Graphs may share a pool: it goes with the last one. */
+static uint32_t pool_let_go(uint64_t id0, uint64_t id1)
 {
 	const uint64_t id[2] = {id0, id1};
-	uint32_t pool = pool_find(id, false);
+	uint32_t pool = 0;
+
+	if (!rec_enter())
+		return 0;
+	rec_nesting = 2;
+	if (spin_try(&pool_lock)) {
+		pool = pool_find(id, false);
+		if (pool && torch.pool[pool - 1].uses)
+			torch.pool[pool - 1].uses--;
+		if (pool && (torch.pool[pool - 1].uses || torch.pool[pool - 1].state != POOL_GUARDED))
+			pool = 0;
+		spin_done(&pool_lock);
+	}
+	rec_leave();
+	return pool;
+}
+
+static void our_release_pool(void *self, int8_t device, uint64_t id0, uint64_t id1)
+{
+	uint32_t pool = pool_let_go(id0, id1);
 
 	REAL(release_pool, void (*)(void *, int8_t, uint64_t, uint64_t))(self, device, id0, id1);
-	if (pool && torch.pool[pool - 1].state == POOL_GUARDED)
+	if (pool)
 		guard_pool_gone(pool);
 }
 

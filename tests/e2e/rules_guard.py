@@ -778,15 +778,47 @@ def rule__an_allocator_of_another_kind_is_refused(box):
         assert words in run.err, run.err
 
 
-def rule__a_pool_inside_a_pool_is_not_the_graphs(box):
-    """When the inner one ends, tensors belong to the graph's again; they stay as long as the graph does."""
-    run = torch_run(box, """
+POOLS = """
 BEGIN, END, GO = range(3)
 c10.raw_new.restype = ctypes.c_uint64
 def pool(what, number):
     c10.pool_call(what, ctypes.c_uint64(number))
 let_go(tensor(4000))
 side = cudrv.stream()
+"""
+
+
+def rule__a_pool_of_two_graphs_stays_with_the_second(box):
+    text = POOLS + """
+graphs = []
+for n in range(2):
+    pool(BEGIN, 1)
+    cudrv.begin_capture(side)
+    a = c10.raw_new(ctypes.c_size_t(4096), side)
+    poke(a, 5, stream=side)
+    c10.raw_free(p(a))
+    graphs.append(cudrv.end_capture(side))
+    pool(END, 1)
+pool(GO, 1)
+cudrv.free(cudrv.alloc(4096))
+cudrv.run_graph(graphs[1], side)
+cudrv.synchronize()
+print("ended", flush=True)
+"""
+    run = torch_run(box, text)
+    same((run.status, run.out, box.verdict(run)["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+    run = torch_run(box.fresh(), text + """
+pool(GO, 1)
+cudrv.free(cudrv.alloc(4096))
+cudrv.run_graph(graphs[1], side)
+cudrv.synchronize()
+""")
+    same((run.out, box.verdict(run)["cause"]), ("ended\n", "illegal-access-use-after-free"), run.err[-2000:])
+
+
+def rule__a_pool_inside_a_pool_is_not_the_graphs(box):
+    """When the inner one ends, tensors belong to the graph's again; they stay as long as the graph does."""
+    run = torch_run(box, POOLS + """
 pool(BEGIN, 1)
 cudrv.begin_capture(side)
 pool(BEGIN, 2)
