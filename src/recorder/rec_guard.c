@@ -37,9 +37,15 @@ bool guard_wait(struct spin *lock)
 	return false;
 }
 
+/* Its holder may be reserving addresses, for which the driver may wait until it has loaded a module. */
 bool guard_hold(void)
 {
-	return guard_wait(&guard_lock);
+	for (uint32_t i = 0; i < PATIENCE / 10; i++)
+		if (guard_wait(&guard_lock))
+			return true;
+		else if (rec_self && atomic_load(&guard_lock.holder) == rec_self->tid)
+			return false;
+	return false;
 }
 
 void guard_let_go(void)
@@ -408,6 +414,27 @@ void guard_stream_gone(uint64_t stream)
 		if (record(i)->state >= GUARD_LIVE && is_used_by(record(i), stream))
 			record(i)->n_streams = GUARD_STREAMS + 1;
 	guard_let_go();
+}
+
+/* Its memory goes without being freed, and what we have there, too: the context, a stream. */
+void guard_device_gone(int device)
+{
+	if (device < 0 || device >= CW_MAX_DEVICES || !device_known(device) || !guard_hold())
+		return;
+	for (uint32_t i = 1; i < records_end(); i++) {
+		struct guarded *r = record(i);
+
+		if (r->device != device || (r->state != GUARD_LIVE && r->state != GUARD_KEPT))
+			continue;
+		if (r->state == GUARD_LIVE)
+			count_out(r);
+		r->n_streams = GUARD_STREAMS + 1;
+		r->pool = 0;
+		free_add(i);
+	}
+	guard_let_go();
+	guard_flush(true);
+	device_forget(device);
 }
 
 void guard_pool_gone(uint32_t pool)

@@ -76,6 +76,7 @@ bool guard_find(uint64_t address, struct guarded *out);	/* a live one that conta
 bool guard_of_parent(uint64_t address);	/* this process was forked, and the address was guarded in its parent */
 void guard_used_by(uint64_t addr, uint64_t stream);
 void guard_stream_gone(uint64_t stream);			/* will be */
+void guard_device_gone(int device);			/* will be, with all memory */
 void guard_pool_gone(uint32_t pool);			/* no graph uses it any more */
 bool guard_flush(bool give_back);			/* wait for what was freed and unmap it; false: some of it was not */
 bool guard_make_room(void);				/* gives back all that is free; false: nothing was */

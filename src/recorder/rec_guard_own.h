@@ -34,6 +34,7 @@ struct guard_device {
 void pages_start(void);
 struct guard_device *device_ready(int device);	/* NULL: memory cannot be mapped there */
 struct guard_device *device_known(int device);	/* NULL: not used so far */
+void device_forget(int device);
 /* Another one's context may be current in the thread that frees; and a capture that begins in another thread meanwhile must not end
  * for what this one does. */
 struct visit { bool pushed; int mode; };

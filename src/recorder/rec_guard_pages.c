@@ -114,6 +114,12 @@ struct guard_device *device_known(int device)
 	return __atomic_load_n(&devices[device].ready, __ATOMIC_ACQUIRE) ? &devices[device] : NULL;
 }
 
+void device_forget(int device)
+{
+	__atomic_store_n(&devices[device].ready, false, __ATOMIC_RELEASE);
+	devices[device].context = NULL;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 /* ---- what is kept: all but handle_release() with the lock held -------------------------------------------------- */

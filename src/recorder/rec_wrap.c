@@ -107,6 +107,13 @@ static CUresult before_STREAMGONE(struct call *c)
 	return failed_before();
 }
 
+static CUresult before_RESET(struct call *c)
+{
+	if (guard_on() && !failed_before())
+		guard_device_gone((int)c->a[0]);
+	return failed_before();
+}
+
 static CUresult before_UNLOAD(struct call *c)
 {
 	(void)c;

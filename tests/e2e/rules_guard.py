@@ -352,6 +352,24 @@ for n in range(200):
     same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 201, {}), run.err[-2000:])
 
 
+def rule__a_reset_takes_all_memory_with_it(box):
+    run, verdict = guarded(box, """
+for n in range(3):
+    cudrv.init()
+    store = cudrv.kernel("oob_store")
+    a, b = cudrv.alloc(5 << 30), cudrv.alloc(4090)
+    poke(a, 5)
+    poke(b, 1000)
+    cudrv.synchronize()
+    for k in range(40):
+        cudrv.free(cudrv.alloc(4096))
+    cudrv.call("cuDevicePrimaryCtxReset_v2", 0)
+print("ended")
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"], verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]),
+         (0, "ended\n", "none", 126, {}), run.err[-2000:])
+
+
 def rule__a_write_in_the_slack_is_found_when_it_is_freed(box):
     text = """
 a = cudrv.alloc(4004) # made
