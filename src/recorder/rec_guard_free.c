@@ -257,7 +257,8 @@ static bool batches_wait(int device)
 			oldest = UINT64_MAX;
 		}
 		waited = rec_mono_ns() - began;
-		if (oldest <= __atomic_load_n(&d->given_up, __ATOMIC_RELAXED) || failed_before() || atomic_load(&rec.captures))
+		if (oldest <= __atomic_load_n(&d->given_up, __ATOMIC_RELAXED) || failed_before() ||
+		    atomic_load(&rec.captures))
 			return false;
 		if (waited > WAIT_MOST_NS) {
 			if (oldest != UINT64_MAX)
