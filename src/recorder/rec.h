@@ -522,6 +522,7 @@ void ranges_keep(void);			/* the process's own memory as it is now; once */
 
 void capture_begin(uint64_t stream, uint32_t stack);
 void capture_end(uint64_t stream, uint64_t graph);
+void capture_abandon(uint64_t stream);	/* if there is one */
 uint32_t capture_newest(void);		/* the number of the capture in progress, 0 = none */
 bool capture_made(uint64_t exec);	/* from a capture: all its launches were seen */
 void capture_instantiated(uint64_t graph, uint64_t exec);

@@ -91,6 +91,19 @@ uint32_t capture_newest(void)
 	return atomic_load(&rec.captures) ? __atomic_load_n(&g.next_id, __ATOMIC_RELAXED) : 0;
 }
 
+/* A stream goes, and with it the capture that was in progress there. */
+void capture_abandon(uint64_t stream)
+{
+	bool active;
+
+	if (!atomic_load(&rec.captures) || !spin_try(&graph_lock))
+		return;
+	active = active_on(stream) != NULL;
+	spin_done(&graph_lock);
+	if (active)
+		capture_end(stream, 0);
+}
+
 void capture_end(uint64_t stream, uint64_t graph)
 {
 	struct capture *c;

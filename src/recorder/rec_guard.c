@@ -37,9 +37,15 @@ bool guard_wait(struct spin *lock)
 	return false;
 }
 
+/* Its holder may be reserving addresses, for which the driver may wait until it has loaded a module. */
 bool guard_hold(void)
 {
-	return guard_wait(&guard_lock);
+	for (uint32_t i = 0; i < PATIENCE / 10; i++)
+		if (guard_wait(&guard_lock))
+			return true;
+		else if (rec_self && atomic_load(&guard_lock.holder) == rec_self->tid)
+			return false;
+	return false;
 }
 
 void guard_let_go(void)
@@ -133,7 +139,8 @@ void guard_start(void)
 	guard.told = chunk_new(CW_CHUNK_GUARD, sizeof(*guard.told), 0);
 	if (!guard.told)
 		return;
-	guard.told->flags = (guard.before ? CW_GUARD_BEFORE : 0) | (guard.values ? CW_GUARD_VALUES : 0);
+	guard.told->flags = (guard.before ? CW_GUARD_BEFORE : 0) | (guard.values ? CW_GUARD_VALUES : 0) |
+			    (guard_torch_guarded() ? CW_GUARD_TORCH : 0);	/* a forked child has its parent's */
 	guard.told->align = guard.align;
 	guard.told->sample = guard.sample;
 	text_copy(guard.told->only, sizeof(guard.told->only), guard.only, strlen(guard.only));
@@ -284,7 +291,7 @@ uint64_t guard_alloc(const struct guard_request *q)
 	int device = device_of(q);
 	struct guard_device *d = device >= 0 && device < CW_MAX_DEVICES && !failed_before() ? device_ready(device) : NULL;
 	uint64_t room = (q->size + guard.align - 1) & ~(uint64_t)(guard.align - 1), made;
-	uint32_t stack, forward = 0, name, i;
+	uint32_t stack, forward = 0, name, i, peers = pages_peers();
 	struct guarded r;
 
 	if (!d || !q->size || q->size > d->total) {
@@ -316,6 +323,8 @@ uint64_t guard_alloc(const struct guard_request *q)
 	made = record_make(i, &r, q);
 	if (!made)
 		skipped(CW_GUARD_SKIP_MEMORY);
+	else if (peers != pages_peers())	/* guard_peer() may not have seen it */
+		pages_access(&r);
 	return made;
 }
 
@@ -385,6 +394,47 @@ bool guard_free(uint64_t addr, uint64_t stream)
 	else
 		free_step(r.device);
 	return true;
+}
+
+static bool is_used_by(const struct guarded *r, uint64_t stream)
+{
+	for (uint32_t i = 0; i < r->n_streams && i < GUARD_STREAMS; i++)
+		if (r->stream[i] == stream)
+			return true;
+	return false;
+}
+
+/* Its work goes on, but no event can be recorded behind it any more: not for what is freed later, either. */
+void guard_stream_gone(uint64_t stream)
+{
+	free_close();
+	if (!guard_hold())
+		return;
+	for (uint32_t i = 1; i < records_end(); i++)
+		if (record(i)->state >= GUARD_LIVE && is_used_by(record(i), stream))
+			record(i)->n_streams = GUARD_STREAMS + 1;
+	guard_let_go();
+}
+
+/* Its memory goes without being freed, and what we have there, too: the context, a stream. */
+void guard_device_gone(int device)
+{
+	if (device < 0 || device >= CW_MAX_DEVICES || !device_known(device) || !guard_hold())
+		return;
+	for (uint32_t i = 1; i < records_end(); i++) {
+		struct guarded *r = record(i);
+
+		if (r->device != device || (r->state != GUARD_LIVE && r->state != GUARD_KEPT))
+			continue;
+		if (r->state == GUARD_LIVE)
+			count_out(r);
+		r->n_streams = GUARD_STREAMS + 1;
+		r->pool = 0;
+		free_add(i);
+	}
+	guard_let_go();
+	guard_flush(true);
+	device_forget(device);
 }
 
 void guard_pool_gone(uint32_t pool)
@@ -492,11 +542,11 @@ bool guard_points_to_freed(const struct guard_launch *l, const void *bytes, size
 
 void guard_wait_for_freed(void)
 {
-	guard_flush(false);
+	bool unmapped = guard_flush(false);
+
 	if (!guard_hold())
 		return;
-	if (!atomic_load(&rec.captures))	/* nothing is unmapped during a capture */
-		unread_launching();
+	unread_launching(unmapped);
 	guard_let_go();
 }
 

@@ -73,9 +73,13 @@ uint64_t guard_alloc(const struct guard_request *q);
 /* Frees it in the order of `stream`; GUARD_AT_ONCE: waits. False: it is not one of ours. */
 bool guard_free(uint64_t addr, uint64_t stream);
 bool guard_find(uint64_t address, struct guarded *out);	/* a live one that contains the address */
+bool guard_of_parent(uint64_t address);	/* this process was forked, and the address was guarded in its parent */
 void guard_used_by(uint64_t addr, uint64_t stream);
+void guard_stream_gone(uint64_t stream);			/* will be */
+void guard_device_gone(int device);			/* will be, with all memory */
 void guard_pool_gone(uint32_t pool);			/* no graph uses it any more */
-void guard_flush(bool give_back);			/* wait for what was freed and unmap it */
+bool guard_flush(bool give_back);			/* wait for what was freed and unmap it; false: some of it was not */
+bool guard_make_room(void);				/* gives back all that is free; false: nothing was */
 void guard_peer(void);					/* the current device may use memory of another one */
 /* PyTorch's: bytes of tensors, of their pages, and how many. */
 void guard_totals(int device, uint64_t *allocated, uint64_t *reserved, uint64_t *count);
@@ -97,7 +101,7 @@ uint64_t guard_unseen_last(void);	/* when: ticks; 0 = never */
 /* The pattern (rec_guard_check.c). */
 bool guard_check_start(int device);
 void guard_fill(struct guarded *g, uint64_t stream);
-void guard_check(const struct guarded *list, uint32_t n);	/* behind each; all work on them has ended */
+bool guard_check(const struct guarded *list, uint32_t n);	/* behind each; all work on them has ended. False: not this one */
 void guard_copy(enum api api, const uint64_t *arg, uint32_t n);		/* the program copied something */
 void guard_copied(uint64_t to, uint64_t from, uint64_t bytes, bool done);	/* the program copied to the host */
 void guard_waited(void);		/* and has waited for it */
@@ -106,6 +110,7 @@ uint32_t guard_list(struct guarded *out, uint32_t max, uint32_t *cursor, bool (*
 
 /* PyTorch's allocator (rec_guard_torch.c). */
 void guard_torch_start(void);
+bool guard_torch_guarded(void);		/* its tensors are */
 bool guard_torch_through(void);		/* it has no cache: what it asks the driver for is a tensor */
 
 /* Says why the program cannot be guarded, and ends it before work is lost. Guarded memory cannot be shared with another process. */

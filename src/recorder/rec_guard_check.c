@@ -141,26 +141,26 @@ static void slack_look(const struct guarded *g, const uint8_t *bytes)
 				  .noticed = g->free_stack});
 }
 
-void guard_check(const struct guarded *list, uint32_t n)
+bool guard_check(const struct guarded *list, uint32_t n)
 {
 	CUresult (*copy)(void *, uint64_t, size_t, uint64_t) = door(ENTRY_cuMemcpyDtoHAsync_v2);
 	CUresult (*sync)(uint64_t) = door(ENTRY_cuStreamSynchronize);
 	const struct check_device *d = n ? &devices[list[0].device] : NULL;
-	bool any = false;
+	bool got[SLOTS] = {false}, any = false;
 
 	if (!n || !d->ready || !copy || !sync)
-		return;
+		return true;
 	for (uint32_t i = 0; i < n && i < SLOTS; i++)
 		if (list[i].slack && list[i].slack <= SLOT) {
-			if (copy(d->slots + i * SLOT, list[i].addr + list[i].size, list[i].slack, d->stream) != 0)
-				return;
-			any = true;
+			got[i] = copy(d->slots + i * SLOT, list[i].addr + list[i].size, list[i].slack, d->stream) == 0;
+			any |= got[i];
 		}
-	if (!any || sync(d->stream) != 0)
-		return;
+	if (any && sync(d->stream) != 0)
+		return false;
 	for (uint32_t i = 0; i < n && i < SLOTS; i++)
-		if (list[i].slack && list[i].slack <= SLOT)
+		if (got[i])
 			slack_look(&list[i], d->slots + i * SLOT);
+	return true;
 }
 
 static bool has_slack(const struct guarded *g)
@@ -173,7 +173,7 @@ void guard_at_exit(void)
 {
 	static _Atomic bool done;
 	CUresult (*sync)(void) = door(ENTRY_cuCtxSynchronize);
-	struct guarded list[SLOTS], one;
+	struct guarded list[SLOTS];
 	uint32_t cursor = 1, n;
 	void *context = NULL;
 
@@ -189,8 +189,10 @@ void guard_at_exit(void)
 	do {
 		n = guard_list(list, SLOTS, &cursor, has_slack);
 		for (uint32_t i = 0; i < n; i++) {	/* they may be on several devices */
-			one = list[i];
-			guard_check(&one, 1);
+			struct visit v = device_enter(list[i].device);
+
+			guard_check(&list[i], 1);
+			device_leave(v);
 		}
 	} while (n == SLOTS);
 }

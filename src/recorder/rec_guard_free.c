@@ -7,13 +7,18 @@
  * of each launch are compared with what waits to be unmapped, and if there is a match the batch is waited for.
  * A thread of ours (rec_guard_hand.c) asks the events and unmaps, if there can be one.
  */
+#include <sched.h>
 #include <string.h>
+#include <time.h>
 
 #include "rec_guard_own.h"
 
 #define BATCH		32u
 #define BATCHES		256u			/* closed ones, per device */
 #define BATCH_STREAMS	8u
+#define NOT_READY	600
+#define WAIT_SPIN_NS	1000000u	/* most waits end within it; then sleeping costs nothing */
+#define WAIT_MOST_NS	10000000000u	/* longer than a kernel takes, shorter than a user takes it for a hang */
 
 struct batch {
 	uint32_t first, n;		/* members, chained by `next` */
@@ -25,7 +30,9 @@ struct batch {
 
 static struct queue {
 	struct batch open, closed[BATCHES];
-	uint32_t head, tail;		/* of closed */
+	uint32_t closing;		/* threads that are about to add one */
+	uint32_t n;			/* of closed, the oldest first; only who has the step lock takes one away */
+	uint64_t given_up;		/* number of the last one that was waited for in vain */
 } queues[CW_MAX_DEVICES];
 static _Atomic uint32_t pending;	/* freed and still mapped */
 static _Atomic uint64_t closed, finished;	/* numbers of batches */
@@ -91,6 +98,14 @@ static uint32_t batch_streams(const struct batch *b, uint64_t *streams)
 	return n;
 }
 
+/* An event there would become part of the graph. */
+static bool is_captured(uint64_t stream)
+{
+	int status = 0;
+
+	return drv.cuStreamIsCapturing && drv.cuStreamIsCapturing((void *)stream, &status) == 0 && status;
+}
+
 static void batch_close(struct batch *b)
 {
 	CUresult (*create)(void **, unsigned) = door(ENTRY_cuEventCreate);
@@ -101,93 +116,96 @@ static void batch_close(struct batch *b)
 	b->number = atomic_fetch_add(&closed, 1) + 1;
 	b->all = n > BATCH_STREAMS || !create || !mark;
 	for (uint32_t i = 0; i < n && !b->all; i++) {
-		if (create(&b->event[b->n_events], 2) != 0) {	/* no timing */
+		if (is_captured(streams[i]) || create(&b->event[b->n_events], 2) != 0) {	/* no timing */
 			b->all = true;
 			break;
 		}
 		b->n_events++;
-		/* a stream that is gone has no work left */
-		mark(b->event[b->n_events - 1], streams[i]);
+		if (mark(b->event[b->n_events - 1], streams[i]) != 0)
+			b->all = true;
 	}
 }
 
-static bool batch_done(const struct batch *b, bool wait)
+static bool batch_done(struct batch *b, bool wait)
 {
 	CUresult (*ask)(void *) = door(ENTRY_cuEventQuery), (*sync)(void *) = door(ENTRY_cuEventSynchronize);
-	CUresult (*all)(void) = door(ENTRY_cuCtxSynchronize);
+	CUresult (*all)(void) = door(ENTRY_cuCtxSynchronize), code = 0;
 
-	if (b->all)
-		return wait ? all && all() == 0 : false;
-	for (uint32_t i = 0; i < b->n_events; i++)
-		if ((wait ? sync(b->event[i]) : ask(b->event[i])) != 0)
+	for (uint32_t i = 0; i < b->n_events && !b->all && !code; i++) {
+		code = wait ? sync(b->event[i]) : ask(b->event[i]);
+		b->all = code && code != NOT_READY;	/* an event that cannot be asked would be waited for forever */
+	}
+	return b->all ? wait && all && all() == 0 : !code;
+}
+
+static bool batch_check(const struct batch *b)
+{
+	struct guarded copy[BATCH];
+	uint32_t n = 0;
+
+	for (uint32_t i = b->first; i; i = record(i)->next) {
+		copy[n++] = *record(i);
+		if (n < BATCH && record(i)->next)
+			continue;
+		if (!guard_check(copy, n))
 			return false;
+		n = 0;
+	}
 	return true;
 }
 
-/* All work on its members has ended: check what is behind them, unmap them. */
-static void batch_finish(struct batch *b)
+/* All work on its members has ended: check what is behind them, unmap them. False: a look at one of them may still be under way. */
+static bool batch_finish(struct batch *b)
 {
 	CUresult (*destroy)(void *) = door(ENTRY_cuEventDestroy_v2);
-	struct guarded copy[BATCH];
-	uint32_t n = 0, next;
+	uint32_t next;
 
+	if (!batch_check(b))
+		return false;
 	for (uint32_t i = 0; i < b->n_events; i++)
 		destroy(b->event[i]);
-	for (uint32_t i = b->first; i; i = next) {
-		next = record(i)->next;
-		copy[n++] = *record(i);
-		if (n < BATCH && next)
-			continue;
-		guard_check(copy, n);
-		for (uint32_t k = 0; k < n; k++)
-			pages_unmap(&copy[k]);
-		n = 0;
-	}
+	for (uint32_t i = b->first; i; i = record(i)->next)
+		pages_unmap(record(i));
 	if (!guard_hold())
-		return;
+		return true;
 	for (uint32_t i = b->first; i; i = next) {
 		next = record(i)->next;
 		range_drop(i);
 		atomic_fetch_sub(&pending, 1);
 	}
+	b->first = b->n_events = 0;
 	guard_let_go();
+	return true;
 }
 
-/* The oldest closed batch, if it is done. `wait`: when it is done. False: there is none. */
-static bool batch_step(int device, bool wait)
+static void batch_remove(struct queue *d, uint32_t at)
 {
-	struct queue *d = &queues[device];
-	struct batch b;
-	bool entered, done;
-
 	if (!guard_hold())
-		return false;
-	if (d->head == d->tail) {
-		guard_let_go();
-		return false;
-	}
-	b = d->closed[d->head % BATCHES];
-	d->head++;
+		return;
+	memmove(&d->closed[at], &d->closed[at + 1], (d->n - at - 1) * sizeof(d->closed[0]));
+	__atomic_store_n(&d->n, d->n - 1, __ATOMIC_RELEASE);
 	guard_let_go();
-	entered = device_enter(device);
-	done = batch_done(&b, wait);
-	if (done) {
-		batch_finish(&b);
-		atomic_store(&finished, b.number);
-		hand_ring();	/* memory can be mapped again */
-	}
-	device_leave(entered);
-	if (done)
-		return true;
-	if (!guard_hold())
-		return false;
-	d->head--;		/* back to its place: nobody else takes one while the head is ours to move */
-	d->closed[d->head % BATCHES] = b;
-	guard_let_go();
-	return false;
 }
 
-/* One thread at a time empties the queue: batch_step() puts back what is not done. */
+/* The closed batch at this place, if it is done. One that waits for a slow stream does not hold up the others. */
+static bool batch_step(int device, uint32_t at, bool wait)
+{
+	struct visit entered = device_enter(device);
+	struct batch *b = &queues[device].closed[at];
+	bool done = batch_done(b, wait) && batch_finish(b);
+	uint64_t number = b->number;
+
+	device_leave(entered);
+	if (!done)
+		return false;
+	batch_remove(&queues[device], at);
+	if (number > atomic_load(&finished))
+		atomic_store(&finished, number);
+	hand_ring();		/* memory can be mapped again */
+	return true;
+}
+
+/* One thread at a time takes batches away. */
 static struct spin step_lock;
 LOCK_LISTED(guard_step, step_lock);
 
@@ -196,13 +214,62 @@ static bool step_hold(void)
 	return spin_once(&step_lock, rec_self ? rec_self->tid : SPIN_STRANGER);
 }
 
-static void batches_step(int device, bool wait)
+/* Unmaps what can be of the batches up to this number, `most` of them. The number of the oldest that cannot be; 0 = none. */
+static uint64_t batches_step(int device, uint64_t last, bool wait, uint32_t most)
 {
-	if (!(wait ? guard_wait(&step_lock) : step_hold()))
-		return;
-	while (batch_step(device, wait))
-		;
-	spin_done(&step_lock);
+	struct queue *d = &queues[device];
+	uint64_t oldest = 0;
+	uint32_t at = 0;
+
+	while (at < __atomic_load_n(&d->n, __ATOMIC_ACQUIRE) && most) {
+		bool wanted = d->closed[at].number <= last;
+
+		if (wanted && batch_step(device, at, wait && d->closed[at].all)) {
+			most--;
+			continue;
+		}
+		if (wanted && !oldest)
+			oldest = d->closed[at].number;
+		at++;
+	}
+	return oldest;
+}
+
+/* The same, until none is left. What a stream waits for may be what this thread does next: a launch, a word in memory. So there is an
+ * end to it, and what was waited for in vain is not waited for again. */
+static bool batches_wait(int device)
+{
+	struct queue *d = &queues[device];
+	uint64_t last = free_closed(), began = rec_mono_ns(), oldest, waited;
+	struct timespec moment = {.tv_nsec = 50000};
+
+	for (;;) {
+		if (guard_wait(&step_lock)) {
+			oldest = batches_step(device, last, true, UINT32_MAX);
+			spin_done(&step_lock);
+			if (!oldest && !__atomic_load_n(&d->closing, __ATOMIC_ACQUIRE))
+				return true;
+			if (!oldest)
+				oldest = UINT64_MAX;
+		} else {
+			if (rec_self && atomic_load(&step_lock.holder) == rec_self->tid)
+				return false;
+			oldest = UINT64_MAX;
+		}
+		waited = rec_mono_ns() - began;
+		if (oldest <= __atomic_load_n(&d->given_up, __ATOMIC_RELAXED) || failed_before() ||
+		    atomic_load(&rec.captures))
+			return false;
+		if (waited > WAIT_MOST_NS) {
+			if (oldest != UINT64_MAX)
+				__atomic_store_n(&d->given_up, oldest, __ATOMIC_RELAXED);
+			return false;
+		}
+		if (waited < WAIT_SPIN_NS)
+			sched_yield();
+		else
+			nanosleep(&moment, NULL);
+	}
 }
 
 /* Closes the open batch if it is large enough, or has anything in it at all. */
@@ -210,14 +277,15 @@ static void open_batch_close(int device, bool any)
 {
 	struct queue *d = &queues[device];
 	struct batch b = {0};
-	bool entered;
+	struct visit entered;
 
 	if (atomic_load_explicit(&rec.captures, memory_order_relaxed) || !guard_hold())
 		return;
 	if (d->open.n && (any || d->open.n >= BATCH || d->open.bytes > device_known(device)->total / 32) &&
-	    d->tail - d->head < BATCHES - 1) {
+	    d->n + d->closing < BATCHES) {
 		b = d->open;
 		d->open = (struct batch){0};
+		__atomic_store_n(&d->closing, d->closing + 1, __ATOMIC_RELAXED);
 	}
 	guard_let_go();
 	if (!b.n)
@@ -227,9 +295,18 @@ static void open_batch_close(int device, bool any)
 	device_leave(entered);
 	if (!guard_hold())
 		return;
-	d->closed[d->tail++ % BATCHES] = b;
+	d->closed[d->n] = b;
+	__atomic_store_n(&d->n, d->n + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&d->closing, d->closing - 1, __ATOMIC_RELEASE);
 	guard_let_go();
 	hand_ring();
+}
+
+void free_close(void)
+{
+	for (int i = 0; i < CW_MAX_DEVICES; i++)
+		if (device_known(i))
+			open_batch_close(i, true);
 }
 
 void free_step(int device)
@@ -237,19 +314,24 @@ void free_step(int device)
 	if (atomic_load_explicit(&rec.captures, memory_order_relaxed) || failed_before())
 		return;
 	open_batch_close(device, false);
-	if (queues[device].tail - queues[device].head > BATCHES / 2)
-		batches_step(device, true);
-	else if (!hand_works())
-		batches_step(device, false);
+	if (__atomic_load_n(&queues[device].n, __ATOMIC_RELAXED) > BATCHES / 2)
+		batches_wait(device);
+	else if (!hand_works() && step_hold()) {
+		batches_step(device, UINT64_MAX, false, UINT32_MAX);
+		spin_done(&step_lock);
+	}
 }
 
 bool free_one(int device)
 {
+	uint32_t before = __atomic_load_n(&queues[device].n, __ATOMIC_RELAXED);
 	bool did;
 
-	if (!step_hold())
+	if (!before || !step_hold())
 		return false;
-	did = batch_step(device, false);
+	before = __atomic_load_n(&queues[device].n, __ATOMIC_RELAXED);
+	batches_step(device, free_closed(), false, 1);
+	did = __atomic_load_n(&queues[device].n, __ATOMIC_RELAXED) < before;
 	spin_done(&step_lock);
 	return did;
 }
@@ -257,20 +339,23 @@ bool free_one(int device)
 bool free_waits(void)
 {
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
-		if (queues[i].tail != queues[i].head)
+		if (__atomic_load_n(&queues[i].n, __ATOMIC_RELAXED))
 			return true;
 	return false;
 }
 
-void guard_flush(bool give_back)
+bool guard_flush(bool give_back)
 {
+	bool all = true;
+
 	if (failed_before() || atomic_load_explicit(&rec.captures, memory_order_relaxed))
-		return;
+		return false;
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
 		if (device_known(i)) {
 			open_batch_close(i, true);
-			batches_step(i, true);
+			all &= batches_wait(i);
 		}
 	if (give_back)
 		pages_release();
+	return all;
 }

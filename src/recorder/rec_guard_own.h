@@ -34,19 +34,25 @@ struct guard_device {
 void pages_start(void);
 struct guard_device *device_ready(int device);	/* NULL: memory cannot be mapped there */
 struct guard_device *device_known(int device);	/* NULL: not used so far */
-bool device_enter(int device);		/* another one's context may be current in the thread that frees */
-void device_leave(bool entered);
+void device_forget(int device);
+/* Another one's context may be current in the thread that frees; and a capture that begins in another thread meanwhile must not end
+ * for what this one does. */
+struct visit { bool pushed; int mode; };
+struct visit device_enter(int device);
+void device_leave(struct visit v);
 uint32_t pages_take(int device, uint64_t len);	/* with the lock held: a record with its range, perhaps mapped; 0 = none */
 CUresult pages_map(struct guarded *r);		/* if it is not */
 CUresult pages_access(const struct guarded *r);
 void pages_unmap(const struct guarded *r);
 bool pages_prepare(void);		/* maps some memory that is kept at new addresses; false: there is none */
-void pages_release(void);		/* gives the driver all that is kept */
+bool pages_release(void);		/* gives the driver all that is kept; false: there was nothing */
+uint32_t pages_peers(void);		/* changes when other devices get access */
 void pages_peer(void);			/* other devices got access: what was mapped in advance has none */
 
 /* What was freed (rec_guard_free.c). */
 void free_start(void);
 void free_add(uint32_t i);		/* with the lock held */
+void free_close(void);			/* what was freed waits for the work that is queued by now */
 void free_step(int device);		/* unmaps what can be, waits for nothing */
 bool free_one(int device);		/* a batch that can be; false: there is none */
 uint64_t free_closed(void);		/* batches so far */
@@ -58,7 +64,7 @@ void unread_start(void);
 bool unread_known(const struct guard_launch *l, uint32_t offset);
 /* There is a pointer to memory that is unmapped, or will be when the launch begins. */
 void unread_learn(const struct guard_launch *l, uint32_t offset, bool unmapped);
-void unread_launching(void);		/* what waited to be unmapped is */
+void unread_launching(bool unmapped);	/* is what waited to be unmapped? Else the launch proves nothing */
 
 /* The hand (rec_guard_hand.c): a thread of ours that unmaps and maps, so that the program's threads need not. */
 void hand_reset(void);

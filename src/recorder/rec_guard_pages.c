@@ -5,6 +5,7 @@
  * kept, and mapped again at new addresses in advance; the next allocation of that size only takes it from its shelf.
  */
 #include <string.h>
+#include <time.h>
 
 #include "rec_guard_own.h"
 
@@ -13,6 +14,7 @@
  * for again: 105 ms instead of 77 (H200). When there is none left for the program, all of it is given back. */
 #define KEPT_PART	2u
 #define SHELVES		256u
+#define PREPARE_MOST	100000u	/* waits of 20 us: what maps may wait for a dump that is being written */
 
 static struct guard_device devices[CW_MAX_DEVICES];
 static struct {
@@ -23,6 +25,7 @@ static struct {
 } kept;
 /* Mapped in advance, by length: chains of records. The oldest goes first, so that none holds its addresses forever. */
 static struct { uint32_t first, last; } shelves[SHELVES];
+static _Atomic uint32_t preparing, releasing;	/* threads that map in advance, and those that need all that is kept */
 static _Atomic uint32_t peers_turn;	/* changes when other devices get access */
 
 void pages_start(void)
@@ -30,28 +33,47 @@ void pages_start(void)
 	memset(&devices, 0, sizeof(devices));
 	memset(&kept, 0, sizeof(kept));
 	memset(&shelves, 0, sizeof(shelves));
+	atomic_store(&preparing, 0);
+	atomic_store(&releasing, 0);
 }
 
 /* ---- devices ------------------------------------------------------------------------------------------------- */
 
-/* Another device's context may be current in the thread that frees. */
-bool device_enter(int device)
+/* So that memory can be mapped while a stream is captured. Always: a capture may begin at any moment. */
+static int capture_relax(void)
 {
-	CUresult (*push)(void *) = door(ENTRY_cuCtxPushCurrent_v2);
-	void *now = NULL;
+	int mode = 2;
 
-	if (drv.cuCtxGetCurrent && drv.cuCtxGetCurrent(&now) == 0 && now == devices[device].context)
-		return false;
-	return push && push(devices[device].context) == 0;
+	if (!drv.cuThreadExchangeStreamCaptureMode)
+		return -1;
+	return drv.cuThreadExchangeStreamCaptureMode(&mode) == 0 ? mode : -1;
 }
 
-void device_leave(bool entered)
+static void capture_restore(int mode)
+{
+	if (mode >= 0)
+		drv.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+struct visit device_enter(int device)
+{
+	CUresult (*push)(void *) = door(ENTRY_cuCtxPushCurrent_v2);
+	struct visit v = {.mode = capture_relax()};
+	void *now = NULL;
+
+	if (!drv.cuCtxGetCurrent || drv.cuCtxGetCurrent(&now) != 0 || now != devices[device].context)
+		v.pushed = push && push(devices[device].context) == 0;
+	return v;
+}
+
+void device_leave(struct visit v)
 {
 	CUresult (*pop)(void **) = door(ENTRY_cuCtxPopCurrent_v2);
 	void *was;
 
-	if (entered && pop)
+	if (v.pushed && pop)
 		pop(&was);
+	capture_restore(v.mode);
 }
 
 struct alloc_prop { int type, handles, location, device; void *meta; unsigned char flags[8]; };
@@ -87,25 +109,15 @@ struct guard_device *device_ready(int device)
 	return d;
 }
 
-/* Relaxed, so that memory can be mapped while a stream is captured. */
-static int capture_relax(void)
-{
-	int mode = 2;
-
-	if (!atomic_load_explicit(&rec.captures, memory_order_relaxed) || !drv.cuThreadExchangeStreamCaptureMode)
-		return -1;
-	return drv.cuThreadExchangeStreamCaptureMode(&mode) == 0 ? mode : -1;
-}
-
-static void capture_restore(int mode)
-{
-	if (mode >= 0)
-		drv.cuThreadExchangeStreamCaptureMode(&mode);
-}
-
 struct guard_device *device_known(int device)
 {
 	return __atomic_load_n(&devices[device].ready, __ATOMIC_ACQUIRE) ? &devices[device] : NULL;
+}
+
+void device_forget(int device)
+{
+	__atomic_store_n(&devices[device].ready, false, __ATOMIC_RELEASE);
+	devices[device].context = NULL;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
@@ -282,6 +294,19 @@ static CUresult pages_create(struct guarded *r)
 	return create(&r->handle, r->len, &prop, 0);
 }
 
+/* The program's own call found no memory. */
+bool guard_make_room(void)
+{
+	uint32_t nesting = rec_nesting;
+	bool any = guard_pending();
+
+	rec_nesting = 2;
+	guard_flush(false);
+	any |= pages_release();
+	rec_nesting = nesting;
+	return any;
+}
+
 static CUresult pages_try(struct guarded *r)
 {
 	CUresult code = r->handle ? 0 : pages_create(r);
@@ -319,11 +344,12 @@ void pages_unmap(const struct guarded *r)
 		handle_keep(r->handle, r->len, r->device);
 }
 
-bool pages_prepare(void)
+/* Maps one, unless somebody needs all memory that is kept: what is being mapped is on no list. */
+static bool prepare_one(void)
 {
 	uint32_t turn = atomic_load(&peers_turn), i;
 	struct guarded r;
-	bool entered;
+	struct visit entered;
 
 	if (!handle_next(&r, &i))
 		return false;
@@ -347,13 +373,23 @@ bool pages_prepare(void)
 	return r.mapped;
 }
 
+bool pages_prepare(void)
+{
+	bool did;
+
+	atomic_fetch_add(&preparing, 1);
+	did = !atomic_load(&releasing) && prepare_one();
+	atomic_fetch_sub(&preparing, 1);
+	return did;
+}
+
 /* One that is kept, without or with addresses. */
 static bool release_one(void)
 {
 	CUresult (*unmap)(uint64_t, size_t) = door(ENTRY_cuMemUnmap);
 	struct guarded r = {0};
+	struct visit entered;
 	uint32_t i = 0;
-	bool entered;
 
 	if (!unmap || !guard_hold())
 		return false;
@@ -377,10 +413,25 @@ static bool release_one(void)
 	return r.handle != 0;
 }
 
-void pages_release(void)
+bool pages_release(void)
 {
+	struct timespec moment = {.tv_nsec = 20000};
+	int mode = capture_relax();
+	bool any = false;
+
+	atomic_fetch_add(&releasing, 1);
+	for (uint32_t i = 0; i < PREPARE_MOST && atomic_load(&preparing); i++)
+		nanosleep(&moment, NULL);
 	while (release_one())
-		;
+		any = true;
+	atomic_fetch_sub(&releasing, 1);
+	capture_restore(mode);
+	return any;
+}
+
+uint32_t pages_peers(void)
+{
+	return atomic_load(&peers_turn);
 }
 
 void pages_peer(void)

@@ -3,6 +3,7 @@
  * nothing is used again.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "rec_guard_own.h"
 #include "rec_segment.h"
@@ -29,8 +30,36 @@ static struct {
 	uint32_t n_records, unused;	/* records ever used; chain of those that can be used again */
 } space;
 
+/* What a forked child's parent had. The child's copies of the tensors go, too, one by one; their memory is the parent's. */
+static struct {
+	struct { uint64_t from, to; } range[2 * SLABS_MAX];
+	uint32_t n;
+	int pid;			/* whose the slabs are */
+} parents;
+
+static void parents_take(void)
+{
+	for (uint32_t i = 0; i < space.n_slabs && parents.n < 2 * SLABS_MAX; i++, parents.n++) {
+		parents.range[parents.n].from = space.slab[i].base;
+		parents.range[parents.n].to = space.slab[i].base + space.slab[i].n * GUARD_UNIT;
+	}
+}
+
+bool guard_of_parent(uint64_t address)
+{
+	for (uint32_t i = 0; i < parents.n; i++)
+		if (address >= parents.range[i].from && address < parents.range[i].to)
+			return true;
+	return false;
+}
+
 void space_start(uint64_t budget)
 {
+	int pid = getpid();
+
+	if (parents.pid && parents.pid != pid)
+		parents_take();
+	parents.pid = pid;
 	memset(&space, 0, sizeof(space));
 	space.n_records = 1;
 	space.budget = budget ? budget : BUDGET;
@@ -107,21 +136,27 @@ static struct slab *slab_new(uint64_t size)
 	return &space.slab[at];
 }
 
-/* The newest slab, if there is room; else another one; when the budget is spent, the oldest that holds nothinspace. */
+/* A range has a hole behind it, and a slab begins with one. */
+static bool slab_has_room(const struct slab *s, uint32_t used, uint32_t units)
+{
+	return s->n - used >= units + 1 + !used;
+}
+
+/* The newest slab, if there is room; else another one; when the budget is spent, the oldest that holds nothing. */
 static struct slab *slab_with(uint32_t units)
 {
 	struct slab *newest = NULL, *idle = NULL;
-	uint64_t size = (units + 1) * GUARD_UNIT > space.slab_size ? (units + 1) * GUARD_UNIT : space.slab_size;
+	uint64_t need = (units + 2) * GUARD_UNIT, size = need > space.slab_size ? need : space.slab_size;
 
 	for (uint32_t i = 0; i < space.n_slabs; i++) {
 		struct slab *s = &space.slab[i];
 
 		if (!newest || s->turn > newest->turn)
 			newest = s;
-		if (!s->live && s->used && s->n > units && (!idle || s->turn < idle->turn))
+		if (!s->live && s->used && slab_has_room(s, 0, units) && (!idle || s->turn < idle->turn))
 			idle = s;
 	}
-	if (newest && newest->n - newest->used >= units + 1)
+	if (newest && slab_has_room(newest, newest->used, units))
 		return newest;
 	if (space.reserved + size <= space.budget || !idle)
 		return slab_new(size);
@@ -150,7 +185,6 @@ static uint32_t record_new(void)
 	return i;
 }
 
-/* A range with a hole behind it. A slab begins with a hole, too: the first page is never mapped. */
 uint32_t range_take(uint64_t len)
 {
 	uint32_t units = (uint32_t)(len / GUARD_UNIT), i;
@@ -161,8 +195,6 @@ uint32_t range_take(uint64_t len)
 		return 0;
 	if (!s->used)
 		s->used = 1;
-	if (s->n - s->used < units + 1)	/* it was made for exactly this one */
-		return 0;
 	*record(i) = (struct guarded){.map = s->base + s->used * GUARD_UNIT, .len = len, .state = GUARD_MAKING};
 	for (uint32_t k = 0; k < units; k++)
 		s->unit[s->used + k] = i;

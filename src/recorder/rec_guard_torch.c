@@ -17,6 +17,7 @@
 
 #define SLOTS	96u		/* of a table; today's has about 60 */
 #define POOLS	64u
+#define ACTIVE	8u		/* pools in use at once: one in a thread is usual */
 #define TRIAL	3584u		/* bytes: a multiple of 512, and of no other figure that changes */
 #define SEGMENT	((int64_t)2 << 20)	/* what the allocator reserves for it */
 #define STATS	30u		/* of 32 bytes, at the start of what getDeviceStats returns */
@@ -82,10 +83,11 @@ static struct {
 	uint8_t reserved[STATS];
 	int64_t peak[CW_MAX_DEVICES], peak_reserved[CW_MAX_DEVICES];
 	int64_t total[CW_MAX_DEVICES];		/* bytes ever given */
-	struct { uint64_t id[2]; uint32_t state; } pool[POOLS];
+	struct { uint64_t id[2]; uint32_t state, uses; } pool[POOLS];	/* uses: graphs that were captured into it and are not gone */
 	uint32_t n_pools;
-	uint64_t active[2];			/* the pool of the capture or warm-up in progress */
-	_Atomic uint32_t n_active;
+	struct { uint64_t id[2]; uint32_t tid; } active[ACTIVE];	/* pools that tensors go to now, of captures or warm-ups */
+	uint32_t n_active;
+	_Atomic uint32_t n_begun;		/* more than n_active: not all are known */
 } torch;
 
 static struct spin pool_lock;
@@ -109,23 +111,85 @@ static uint32_t pool_find(const uint64_t id[2], bool add)
 		return 0;
 	torch.pool[torch.n_pools].id[0] = id[0];
 	torch.pool[torch.n_pools].id[1] = id[1];
-	torch.pool[torch.n_pools].state = POOL_NEW;
+	torch.pool[torch.n_pools].state = id[0] ? POOL_NEW : POOL_PLAIN;	/* 0: a MemPool, which others than graphs use */
+	torch.pool[torch.n_pools].uses = 0;
 	return ++torch.n_pools;
+}
+
+static void active_add(uint64_t id0, uint64_t id1)
+{
+	const uint64_t id[2] = {id0, id1};
+	uint32_t pool;
+
+	atomic_fetch_add(&torch.n_begun, 1);
+	if (!rec_enter())
+		return;
+	rec_nesting = 2;
+	if (spin_try(&pool_lock)) {
+		pool = pool_find(id, true);
+		if (pool)
+			torch.pool[pool - 1].uses++;
+		if (torch.n_active < ACTIVE) {
+			torch.active[torch.n_active].id[0] = id0;
+			torch.active[torch.n_active].id[1] = id1;
+			torch.active[torch.n_active++].tid = rec_self->tid;
+		}
+		spin_done(&pool_lock);
+	}
+	rec_leave();
+}
+
+static void active_remove(uint64_t id0, uint64_t id1)
+{
+	uint32_t i;
+
+	if (atomic_load(&torch.n_begun))
+		atomic_fetch_sub(&torch.n_begun, 1);
+	if (!rec_enter())
+		return;
+	rec_nesting = 2;
+	if (spin_try(&pool_lock)) {
+		for (i = torch.n_active; i && (torch.active[i - 1].id[0] != id0 || torch.active[i - 1].id[1] != id1); i--)
+			;
+		for (; i && i < torch.n_active; i++)
+			torch.active[i - 1] = torch.active[i];
+		torch.n_active -= i != 0;
+		spin_done(&pool_lock);
+	}
+	rec_leave();
+}
+
+/* The one that this thread has begun, or the only one: backward has threads of its own. NULL: it may be one or the other, and memory
+ * of the wrong one would be unmapped too early. */
+static const uint64_t *active_now(void)
+{
+	uint32_t mine = 0, found = 0;
+
+	for (uint32_t i = 0; i < torch.n_active; i++)
+		if (torch.active[i].tid == rec_self->tid) {
+			mine++;
+			found = i;
+		}
+	if (torch.n_active != atomic_load(&torch.n_begun) || mine > 1 || (!mine && torch.n_active != 1))
+		return NULL;
+	return torch.active[found].id;
 }
 
 /* The pool into which a tensor of this stream goes now: 0 = none. False: it is not guarded. */
 static bool pool_now(uint64_t stream, uint32_t *pool)
 {
+	const uint64_t *id;
 	int capturing = 0;
 
 	*pool = 0;
 	if (drv.cuStreamIsCapturing && drv.cuStreamIsCapturing((void *)stream, &capturing) != 0)
 		capturing = 0;
-	if (!atomic_load(&torch.n_active))
+	if (!atomic_load(&torch.n_begun))
 		return !capturing;
 	if (!spin_try(&pool_lock))
 		return false;
-	*pool = pool_find(torch.active, true);
+	id = active_now();
+	*pool = id ? pool_find(id, true) : 0;
 	if (*pool && torch.pool[*pool - 1].state == POOL_NEW)
 		torch.pool[*pool - 1].state = capturing ? POOL_GUARDED : POOL_PLAIN;
 	capturing = *pool && torch.pool[*pool - 1].state == POOL_GUARDED && capturing;
@@ -174,14 +238,15 @@ static uint64_t tensor_new(size_t size, int device, uint64_t stream)
 static bool tensor_gone(uint64_t addr)
 {
 	struct guarded g;
-	bool entered, ours = false;
+	bool entered, inherited, ours;
 
 	if (!addr)
 		return false;
 	entered = rec_enter();
 	if (entered)
 		rec_nesting = 2;
-	ours = guard_find(addr, &g) && g.addr == addr && g.torch;
+	inherited = guard_of_parent(addr);
+	ours = !inherited && guard_find(addr, &g) && g.addr == addr && g.torch;
 	if (ours && entered)
 		rec_leave();
 	if (ours) {
@@ -193,7 +258,7 @@ static bool tensor_gone(uint64_t addr)
 	}
 	if (entered)
 		rec_leave();
-	return ours;
+	return ours || inherited;
 }
 
 static uint64_t stream_now(int device)
@@ -340,25 +405,42 @@ static void our_reset_peak(void *self, int8_t device)
 static void our_begin_pool(void *self, int8_t device, uint64_t id0, uint64_t id1, void *filter)
 {
 	REAL(begin_pool, void (*)(void *, int8_t, uint64_t, uint64_t, void *))(self, device, id0, id1, filter);
-	torch.active[0] = id0;
-	torch.active[1] = id1;
-	atomic_fetch_add(&torch.n_active, 1);
+	active_add(id0, id1);
 }
 
 static void our_end_pool(void *self, int8_t device, uint64_t id0, uint64_t id1)
 {
-	if (atomic_load(&torch.n_active))
-		atomic_fetch_sub(&torch.n_active, 1);
+	active_remove(id0, id1);
 	REAL(end_pool, void (*)(void *, int8_t, uint64_t, uint64_t))(self, device, id0, id1);
+}
+
+/* Graphs may share a pool: it goes with the last one. */
+static uint32_t pool_let_go(uint64_t id0, uint64_t id1)
+{
+	const uint64_t id[2] = {id0, id1};
+	uint32_t pool = 0;
+
+	if (!rec_enter())
+		return 0;
+	rec_nesting = 2;
+	if (spin_try(&pool_lock)) {
+		pool = pool_find(id, false);
+		if (pool && torch.pool[pool - 1].uses)
+			torch.pool[pool - 1].uses--;
+		if (pool && (torch.pool[pool - 1].uses || torch.pool[pool - 1].state != POOL_GUARDED))
+			pool = 0;
+		spin_done(&pool_lock);
+	}
+	rec_leave();
+	return pool;
 }
 
 static void our_release_pool(void *self, int8_t device, uint64_t id0, uint64_t id1)
 {
-	const uint64_t id[2] = {id0, id1};
-	uint32_t pool = pool_find(id, false);
+	uint32_t pool = pool_let_go(id0, id1);
 
 	REAL(release_pool, void (*)(void *, int8_t, uint64_t, uint64_t))(self, device, id0, id1);
-	if (pool && torch.pool[pool - 1].state == POOL_GUARDED)
+	if (pool)
 		guard_pool_gone(pool);
 }
 
@@ -508,6 +590,11 @@ static void install(void **object, const uint32_t *at_slot)
 		torch.table[at_slot[i]] = ours_of((enum slot_id)i);
 	}
 	__atomic_store_n(object, (void *)(torch.table + 2), __ATOMIC_RELEASE);
+}
+
+bool guard_torch_guarded(void)
+{
+	return atomic_load(&torch.trial) == TRIAL_PASSED;
 }
 
 bool guard_torch_through(void)

@@ -62,7 +62,8 @@ void unread_learn(const struct guard_launch *l, uint32_t offset, bool unmapped)
 
 	for (; n < PROBES && places[i].key && places[i].key != key; n++)
 		i = (i + 1) % PLACES;
-	if ((places[i].key == key && places[i].since != NOT_YET) || failed_before() || n_fresh == NEW_MOST)
+	if ((places[i].key == key && places[i].since != NOT_YET) || failed_before() || n_fresh == NEW_MOST ||
+	    atomic_load(&rec.captures))		/* what is captured is not executed, and perhaps never will be */
 		return;
 	places[i].key = key;		/* in place of another one, if there is no room */
 	places[i].since = unmapped ? free_closed() : NOT_YET;
@@ -70,9 +71,9 @@ void unread_learn(const struct guard_launch *l, uint32_t offset, bool unmapped)
 		fresh[n_fresh++] = i;
 }
 
-void unread_launching(void)
+void unread_launching(bool unmapped)
 {
-	for (uint32_t i = 0; i < n_fresh; i++)
+	for (uint32_t i = 0; unmapped && i < n_fresh; i++)
 		places[fresh[i]].since = free_closed();
 	n_fresh = 0;
 }

@@ -337,6 +337,8 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 		r = failed_before();                                                                  \
 		if (likely(!r))                                                                       \
 			r = real args_list;                                                           \
+		if (unlikely(r == CU_OUT_OF_MEMORY) && record && guard_on() && guard_make_room())     \
+			r = real args_list;	/* it loads code, or needs more local memory */        \
 		if (likely(record))                                                                   \
 			wait_end(r);                                                                  \
 		if (likely(record)) {                                                                 \

@@ -100,6 +100,20 @@ static CUresult before_UNRESERVE(struct call *c)
 	return 0;
 }
 
+static CUresult before_STREAMGONE(struct call *c)
+{
+	if (guard_on() && !failed_before())
+		guard_stream_gone(c->a[0]);
+	return failed_before();
+}
+
+static CUresult before_RESET(struct call *c)
+{
+	if (guard_on() && !failed_before())
+		guard_device_gone((int)c->a[0]);
+	return failed_before();
+}
+
 static CUresult before_UNLOAD(struct call *c)
 {
 	(void)c;
@@ -186,6 +200,13 @@ static void after_CURRENT(struct call *c)
 
 static void after_PLAIN(struct call *c)
 {
+	note(c, 0);
+}
+
+static void after_STREAMGONE(struct call *c)
+{
+	if (!c->r)
+		capture_abandon(c->a[0]);
 	note(c, 0);
 }
 
@@ -605,6 +626,8 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 	if (WAITS_##class) \
 		wait_begin(number); \
 	if (likely(!c.r && !c.done)) \
+		c.r = real(A##n); \
+	if (unlikely(c.r == CU_OUT_OF_MEMORY) && guard_on() && !failed_before() && guard_make_room()) \
 		c.r = real(A##n); \
 	if (WAITS_##class) \
 		wait_end(c.r); \

@@ -87,6 +87,8 @@ struct sim_ctx {
 	struct sim_settings *settings;	/* for core dumps; NULL: the process-wide ones */
 	struct sim_stream *legacy;
 	struct sim_stream *streams;	/* all except legacy, under lock */
+	struct sim_left { struct sim_stream *stream; uint64_t seq; } left[16];	/* destroyed ones, whose work goes on; likewise */
+	unsigned int n_left;
 	pthread_mutex_t lock;
 	size_t limits[10];
 };

@@ -76,6 +76,7 @@ static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 	atomic_store(&ctx->peers, 0);
 	ctx->settings = NULL;
 	ctx->streams = NULL;
+	ctx->n_left = 0;
 	pthread_mutex_init(&ctx->lock, NULL);
 	default_limits(ctx);
 	ctx->legacy = NULL;		/* tells sim_stream_new that it is creating this one */

@@ -232,11 +232,13 @@ int sim_work_finish(struct sim_stream *s, uint64_t seq)
 /* Waits outside the lock, so that other threads can keep submitting work. */
 void sim_ctx_drain(struct sim_ctx *ctx)
 {
-	struct { struct sim_stream *stream; uint64_t seq; } *open = NULL;
-	size_t count = 0, n = 0;
+	struct sim_left left[sizeof(ctx->left) / sizeof(ctx->left[0])], *open = NULL;
+	size_t count = 0, n = 0, n_left;
 
 	sim_stream_wait(ctx->legacy, atomic_load(&ctx->legacy->tail));
 	pthread_mutex_lock(&ctx->lock);
+	n_left = ctx->n_left;
+	memcpy(left, ctx->left, n_left * sizeof(left[0]));
 	for (struct sim_stream *s = ctx->streams; s; s = s->next)
 		count += !sim_stream_idle(s);
 	open = count ? calloc(count, sizeof(*open)) : NULL;
@@ -246,6 +248,8 @@ void sim_ctx_drain(struct sim_ctx *ctx)
 		n += !sim_stream_done(s, open[n].seq);
 	}
 	pthread_mutex_unlock(&ctx->lock);
+	for (size_t i = 0; i < n_left; i++)
+		sim_stream_wait(left[i].stream, left[i].seq);
 	for (size_t i = 0; i < n; i++)
 		sim_stream_wait(open[i].stream, open[i].seq);
 	free(open);

@@ -38,12 +38,31 @@ struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int p
 	return s;
 }
 
+/* With the lock of the context. False: there is no room. */
+static bool work_left(struct sim_ctx *ctx, struct sim_stream *s)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < ctx->n_left; i++)
+		if (!sim_stream_done(ctx->left[i].stream, ctx->left[i].seq))
+			ctx->left[n++] = ctx->left[i];
+	ctx->n_left = n;
+	if (sim_stream_idle(s))
+		return true;
+	if (n == sizeof(ctx->left) / sizeof(ctx->left[0]))
+		return false;
+	ctx->left[ctx->n_left++] = (struct sim_left){s, atomic_load(&s->tail)};
+	return true;
+}
+
 /* Work already accepted continues; the handle can be reused at once. */
 void sim_stream_drop(struct sim_stream *s)
 {
 	struct sim_ctx *ctx = s->ctx;
+	bool noted;
 
 	pthread_mutex_lock(&ctx->lock);
+	noted = work_left(ctx, s);
 	for (struct sim_stream **link = &ctx->streams; *link; link = &(*link)->next) {
 		if (*link != s)
 			continue;
@@ -51,6 +70,8 @@ void sim_stream_drop(struct sim_stream *s)
 		break;
 	}
 	pthread_mutex_unlock(&ctx->lock);
+	if (!noted)
+		sim_stream_wait(s, atomic_load(&s->tail));
 	if (!(s->flags & 1))
 		atomic_fetch_sub(&ctx->blocking, 1);
 	sim_pool_drop(&sim.streams, s);

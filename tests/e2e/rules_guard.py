@@ -201,6 +201,175 @@ cudrv.synchronize()
     found(box, text, "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
 
 
+def rule__a_captured_launch_does_not_tell_what_a_kernel_follows(box):
+    """It has not been executed."""
+    text = UNREAD.split("def passes")[0] + """
+a = cudrv.alloc(4096)
+cudrv.launch(fill, (1,), (32,), p(a), f(1), i(32))
+cudrv.free(a)
+let_go()
+cudrv.begin_capture(other)
+cudrv.launch(fill, (1,), (32,), p(a), f(1), i(32), stream=other)
+graph = cudrv.end_capture(other)
+for n in range(70):
+    let_go()
+cudrv.synchronize()
+time.sleep(0.3)
+cudrv.launch(spin, (1,), (1,), i(500), stream=side)
+cudrv.launch(fill, (1,), (32,), p(let_go()), f(1), i(32), stream=other) # bad
+cudrv.synchronize()
+"""
+    found(box, text, "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
+def rule__a_capture_may_begin_while_another_thread_unmaps(box):
+    """The other thread was waiting for a kernel by then. To unmap is a call that ends a capture of the usual kind, whoever makes it."""
+    run, verdict = guarded(box, """
+import threading
+context = p()
+cudrv.call("cuCtxGetCurrent", ref(context))
+side, other, third = cudrv.stream(), cudrv.stream(), cudrv.stream()
+keep = cudrv.alloc(4096)
+cudrv.launch(fill, (1,), (32,), p(keep), f(1), i(0), stream=other)
+def waits():
+    cudrv.call("cuCtxSetCurrent", context)
+    a = queued(4090, side)
+    cudrv.launch(spin, (1,), (1,), i(1000), stream=side)
+    cudrv.call("cuMemFreeAsync", p(a), side)
+    cudrv.launch(fill, (1,), (32,), p(a), f(1), i(0), stream=other)    # waits for the free
+thread = threading.Thread(target=waits)
+thread.start()
+time.sleep(0.3)
+cudrv.begin_capture(third)
+poke(keep, 1, stream=third)
+thread.join()
+cudrv.run_graph(cudrv.end_capture(third), third)
+cudrv.synchronize()
+print("ended")
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+
+
+HOST_WAITS = """
+import threading
+side, other = cudrv.stream(), cudrv.stream()
+keep = cudrv.alloc(4096)
+cudrv.launch(fill, (1,), (32,), p(keep), f(1), i(0), stream=other)
+cudrv.synchronize()
+go, waits = threading.Event(), ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+wait = waits(lambda unused: go.wait(300) and None)
+cudrv.call("cuLaunchHostFunc", side, wait, None)
+a = queued(4096, side)
+cudrv.call("cuMemFreeAsync", p(a), side)
+"""
+
+
+def rule__a_stream_that_waits_for_the_program_stops_no_launch(box):
+    """The pointer is not followed. To wait for it to be unmapped without an end would be a hang."""
+    run, verdict = guarded(box, HOST_WAITS + """
+cudrv.launch(fill, (1,), (32,), p(a), f(1), i(0), stream=other)
+began = time.monotonic()
+cudrv.launch(fill, (1,), (32,), p(a), f(1), i(0), stream=other)
+print("at once" if time.monotonic() - began < 5 else "waited again")
+go.set()
+cudrv.synchronize()
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"]), (0, "at once\n", "none"), run.err[-2000:])
+
+
+def rule__a_stream_that_is_slow_holds_up_no_other(box):
+    """What is freed on other streams is unmapped, and its memory used again."""
+    run, verdict = guarded(box, HOST_WAITS + """
+for n in range(500):
+    b = queued(64 << 20, other)
+    poke(b, 5, stream=other)
+    cudrv.call("cuMemFreeAsync", p(b), other)
+go.set()
+cudrv.synchronize()
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 502, {}), run.err[-2000:])
+
+
+def rule__two_threads_that_wait_both_wait(box):
+    """The first one for a slow kernel, longer than a lock is waited for."""
+    found(box, """
+import threading
+context = p()
+cudrv.call("cuCtxGetCurrent", ref(context))
+side, other, third = cudrv.stream(), cudrv.stream(), cudrv.stream()
+keep = cudrv.alloc(4096)
+cudrv.launch(fill, (1,), (32,), p(keep), f(1), i(32), stream=other)
+cudrv.synchronize()
+def waits():
+    cudrv.call("cuCtxSetCurrent", context)
+    a = queued(4096, side)
+    cudrv.launch(spin, (1,), (1,), i(6000), stream=side)
+    cudrv.call("cuMemFreeAsync", p(a), side)
+    cudrv.launch(fill, (2,), (32,), p(a), f(1), i(0), stream=other)
+thread = threading.Thread(target=waits)
+thread.start()
+time.sleep(0.3)
+b = queued(4096, third)
+cudrv.call("cuMemFreeAsync", p(b), third)
+cudrv.launch(fill, (1,), (32,), p(b), f(1), i(32), stream=other) # bad
+thread.join()
+cudrv.synchronize()
+""", "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
+def rule__the_work_of_a_destroyed_stream_is_waited_for(box):
+    """It goes on after the stream is gone, and so does what it uses; also what is freed only then."""
+    run, verdict = guarded(box, """
+main = cudrv.stream()
+for n in range(5):
+    side = cudrv.stream()
+    cudrv.launch(spin, (1,), (1,), i(300), stream=side)
+    a, b = queued(4090, side), queued(4090, side)
+    poke(a, 5, stream=side)
+    poke(b, 5, stream=side)
+    cudrv.call("cuMemFreeAsync", p(a), side)
+    cudrv.call("cuStreamDestroy_v2", side)
+    cudrv.call("cuMemFreeAsync", p(b), None)
+    for k in range(70):
+        cudrv.call("cuMemFreeAsync", p(queued(4096, main)), main)
+    time.sleep(0.05)
+cudrv.synchronize()
+print("ended")
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+
+
+def rule__a_capture_that_goes_with_its_stream_has_ended(box):
+    """During a capture nothing is unmapped."""
+    run, verdict = guarded(box, """
+keep, side = cudrv.alloc(4096), cudrv.stream()
+cudrv.begin_capture(side)
+poke(keep, 3, stream=side)
+cudrv.call("cuStreamDestroy_v2", side)
+for n in range(200):
+    cudrv.free(cudrv.alloc(8 << 20))
+""")
+    same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 201, {}), run.err[-2000:])
+
+
+def rule__a_reset_takes_all_memory_with_it(box):
+    run, verdict = guarded(box, """
+for n in range(3):
+    cudrv.init()
+    store = cudrv.kernel("oob_store")
+    a, b = cudrv.alloc(5 << 30), cudrv.alloc(4090)
+    poke(a, 5)
+    poke(b, 1000)
+    cudrv.synchronize()
+    for k in range(40):
+        cudrv.free(cudrv.alloc(4096))
+    cudrv.call("cuDevicePrimaryCtxReset_v2", 0)
+print("ended")
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"], verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]),
+         (0, "ended\n", "none", 126, {}), run.err[-2000:])
+
+
 def rule__a_write_in_the_slack_is_found_when_it_is_freed(box):
     text = """
 a = cudrv.alloc(4004) # made
@@ -316,6 +485,42 @@ for n in range(100):
     cudrv.call("cuMemFreeAsync", p(a), side)
 """)
     same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 100, {}), "guarded (%s)" % run.err)
+
+
+def rule__what_is_kept_goes_to_those_that_are_not_guarded(box):
+    """Memory of freed allocations is kept for the next ones; a call that finds none left must not fail for that."""
+    text = """
+for n in range(3):
+    cudrv.free(cudrv.alloc(3 << 30)) # guarded
+out = [cudrv.alloc(6 << 30)]
+cudrv.free(out[0])
+print("ended")
+"""
+    line = line_of(START + text, "guarded")
+    run, verdict = guarded(box, text, "--guard=only=program.py:%d" % line, gpu="sim:tiny,memory=8G")
+    same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 3, {"only": 1}), run.err[-2000:])
+
+
+def rule__what_is_being_mapped_in_advance_makes_room(box):
+    """It is neither among what is kept nor ready yet."""
+    run, verdict = guarded(box, """
+for n in range(1000):
+    cudrv.free(cudrv.alloc(3 << 30))
+    cudrv.free(cudrv.alloc(7 << 30))
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 2000, {}), run.err[-2000:])
+
+
+def rule__one_that_is_larger_than_what_is_reserved_at_once_is_guarded(box):
+    """A quarter of the budget, at most 64 GiB."""
+    for gpu, guard, size in (("sim:tiny,memory=8G", "--guard=budget=1G", 300 << 20), ("sim:tiny,memory=140G", "--guard", 70 << 30)):
+        run, verdict = guarded(box.fresh(), """
+for n in range(5):
+    a = cudrv.alloc(%d)
+    poke(a, %d)
+    cudrv.free(a)
+""" % (size, size // 4 - 1), guard, gpu=gpu)
+        same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 5, {}), run.err[-2000:])
 
 
 def rule__addresses_are_used_again_only_after_the_budget(box):
@@ -589,3 +794,83 @@ def rule__an_allocator_of_another_kind_is_refused(box):
         run = torch_run(box.fresh(), "tensor(4000)\nprint('ended')\n", flag)
         same((run.status, run.out), (2, ""), flag)
         assert words in run.err, run.err
+
+
+POOLS = """
+BEGIN, END, GO = range(3)
+c10.raw_new.restype = ctypes.c_uint64
+def pool(what, number):
+    c10.pool_call(what, ctypes.c_uint64(number))
+let_go(tensor(4000))
+side = cudrv.stream()
+"""
+
+
+def rule__a_pool_of_two_graphs_stays_with_the_second(box):
+    text = POOLS + """
+graphs = []
+for n in range(2):
+    pool(BEGIN, 1)
+    cudrv.begin_capture(side)
+    a = c10.raw_new(ctypes.c_size_t(4096), side)
+    poke(a, 5, stream=side)
+    c10.raw_free(p(a))
+    graphs.append(cudrv.end_capture(side))
+    pool(END, 1)
+pool(GO, 1)
+cudrv.free(cudrv.alloc(4096))
+cudrv.run_graph(graphs[1], side)
+cudrv.synchronize()
+print("ended", flush=True)
+"""
+    run = torch_run(box, text)
+    same((run.status, run.out, box.verdict(run)["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+    run = torch_run(box.fresh(), text + """
+pool(GO, 1)
+cudrv.free(cudrv.alloc(4096))
+cudrv.run_graph(graphs[1], side)
+cudrv.synchronize()
+""")
+    same((run.out, box.verdict(run)["cause"]), ("ended\n", "illegal-access-use-after-free"), run.err[-2000:])
+
+
+def rule__a_pool_inside_a_pool_is_not_the_graphs(box):
+    """When the inner one ends, tensors belong to the graph's again; they stay as long as the graph does."""
+    run = torch_run(box, POOLS + """
+pool(BEGIN, 1)
+cudrv.begin_capture(side)
+pool(BEGIN, 2)
+c10.raw_free(p(c10.raw_new(ctypes.c_size_t(4096), side)))
+pool(END, 2)
+a = c10.raw_new(ctypes.c_size_t(4096), side)
+poke(a, 5, stream=side)
+c10.raw_free(p(a))
+graph = cudrv.end_capture(side)
+pool(END, 1)
+pool(GO, 2)
+cudrv.free(cudrv.alloc(4096))
+cudrv.run_graph(graph, side)
+cudrv.synchronize()
+print("ended")
+""")
+    verdict = box.verdict(run)
+    same((run.status, run.out, verdict["cause"], verdict["guard"]["not_guarded"]), (0, "ended\n", "none", {"pool": 1}), run.err[-2000:])
+
+
+def rule__a_forked_child_lets_its_copies_go(box):
+    """Of tensors that its parent has: the allocator does not know them, and PyTorch's ends a program that gives it such a pointer."""
+    run = torch_run(box, """
+made = [tensor(4000) for n in range(8)]
+pid = os.fork()
+if not pid:
+    for one in made:
+        let_go(one)
+    print(c10.bytes_now(), flush=True)
+    os._exit(0)
+print(os.waitpid(pid, 0)[1], c10.bytes_now())
+poke(made[7][0], 5)
+cudrv.synchronize()
+""")
+    verdict = box.verdict(run)
+    same((run.status, run.out, verdict["cause"]), (0, "0\n0 32000\n", "none"), run.err[-2000:])
+    assert "was not used" not in run.err, run.err

@@ -110,6 +110,22 @@ uint64_t tensor_new(size_t size, uint64_t *deleter)
 void tensor_free(uint64_t p, uint64_t deleter);
 void tensor_free(uint64_t p, uint64_t deleter) { ((void (*)(void *))deleter)((void *)p); }
 
+uint64_t raw_new(size_t size, uint64_t stream);
+uint64_t raw_new(size_t size, uint64_t stream)
+{
+	return (uintptr_t)((void *(*)(void *, size_t, uint64_t)) virtual()[4])(&object, size, stream);
+}
+
+void raw_free(uint64_t p);
+void raw_free(uint64_t p) { ((void (*)(void *, void *)) virtual()[5])(&object, (void *)p); }
+
+/* 0 begins to put tensors into a pool, 1 ends it, 2 lets the pool go. */
+void pool_call(int which, uint64_t id);
+void pool_call(int which, uint64_t id)
+{
+	((void (*)(void *, int8_t, uint64_t, uint64_t, void *)) virtual()[10 + which])(&object, 0, id, 0, NULL);
+}
+
 int64_t bytes_now(void);
 int64_t bytes_now(void)
 {
