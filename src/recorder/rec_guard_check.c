@@ -168,11 +168,19 @@ static bool has_slack(const struct guarded *g)
 	return g->slack != 0;
 }
 
-/* Those that were never freed. The driver may have stopped working by then: it says so. */
+/* All work must have ended. The driver may have stopped working by then: it says so. Or work waits for the program, which will not do
+ * it any more, and the program must end nevertheless. */
+static CUresult everything_ends(void)
+{
+	CUresult (*sync)(void) = door(ENTRY_cuCtxSynchronize);
+
+	return sync ? sync() : CU_NO_DRIVER;
+}
+
+/* Those that were never freed. */
 void guard_at_exit(void)
 {
 	static _Atomic bool done;
-	CUresult (*sync)(void) = door(ENTRY_cuCtxSynchronize);
 	struct guarded list[SLOTS];
 	uint32_t cursor = 1, n;
 	void *context = NULL;
@@ -181,10 +189,12 @@ void guard_at_exit(void)
 		hand_stop();
 	if (!guard_on() || failed_before() || atomic_load(&rec.captures) || atomic_exchange(&done, true))
 		return;
-	if (!drv.cuCtxGetCurrent || drv.cuCtxGetCurrent(&context) != 0 || !context || !sync || sync() != 0) {
+	if (!drv.cuCtxGetCurrent || drv.cuCtxGetCurrent(&context) != 0 || !context) {
 		atomic_store(&done, false);
 		return;
 	}
+	if (!hand_waits(everything_ends))
+		return;
 	guard_flush(false);
 	do {
 		n = guard_list(list, SLOTS, &cursor, has_slack);

@@ -18,7 +18,6 @@
 #define BATCH_STREAMS	8u
 #define NOT_READY	600
 #define WAIT_SPIN_NS	1000000u	/* most waits end within it; then sleeping costs nothing */
-#define WAIT_MOST_NS	10000000000u	/* longer than a kernel takes, shorter than a user takes it for a hang */
 
 struct batch {
 	uint32_t first, n;		/* members, chained by `next` */
@@ -214,25 +213,25 @@ static bool step_hold(void)
 	return spin_once(&step_lock, rec_self ? rec_self->tid : SPIN_STRANGER);
 }
 
-/* Unmaps what can be of the batches up to this number, `most` of them. The number of the oldest that cannot be; 0 = none. */
+/* Unmaps what can be of the batches up to this number, `most` of them. The number of the newest that cannot be; 0 = none. */
 static uint64_t batches_step(int device, uint64_t last, bool wait, uint32_t most)
 {
 	struct queue *d = &queues[device];
-	uint64_t oldest = 0;
+	uint64_t newest = 0;
 	uint32_t at = 0;
 
 	while (at < __atomic_load_n(&d->n, __ATOMIC_ACQUIRE) && most) {
-		bool wanted = d->closed[at].number <= last;
+		uint64_t number = d->closed[at].number;
 
-		if (wanted && batch_step(device, at, wait && d->closed[at].all)) {
+		if (number <= last && batch_step(device, at, wait && d->closed[at].all)) {
 			most--;
 			continue;
 		}
-		if (wanted && !oldest)
-			oldest = d->closed[at].number;
+		if (number <= last && number > newest)
+			newest = number;
 		at++;
 	}
-	return oldest;
+	return newest;
 }
 
 /* The same, until none is left. What a stream waits for may be what this thread does next: a launch, a word in memory. So there is an
@@ -240,29 +239,28 @@ static uint64_t batches_step(int device, uint64_t last, bool wait, uint32_t most
 static bool batches_wait(int device)
 {
 	struct queue *d = &queues[device];
-	uint64_t last = free_closed(), began = rec_mono_ns(), oldest, waited;
+	uint64_t last = free_closed(), began = rec_mono_ns(), newest, waited;
 	struct timespec moment = {.tv_nsec = 50000};
 
 	for (;;) {
+		newest = UINT64_MAX;
 		if (guard_wait(&step_lock)) {
-			oldest = batches_step(device, last, true, UINT32_MAX);
+			newest = batches_step(device, last, true, UINT32_MAX);
 			spin_done(&step_lock);
-			if (!oldest && !__atomic_load_n(&d->closing, __ATOMIC_ACQUIRE))
+			if (!newest && !__atomic_load_n(&d->closing, __ATOMIC_ACQUIRE))
 				return true;
-			if (!oldest)
-				oldest = UINT64_MAX;
-		} else {
-			if (rec_self && atomic_load(&step_lock.holder) == rec_self->tid)
-				return false;
-			oldest = UINT64_MAX;
+			if (!newest)
+				newest = UINT64_MAX;
+		} else if (rec_self && atomic_load(&step_lock.holder) == rec_self->tid) {
+			return false;
 		}
 		waited = rec_mono_ns() - began;
-		if (oldest <= __atomic_load_n(&d->given_up, __ATOMIC_RELAXED) || failed_before() ||
+		if (newest <= __atomic_load_n(&d->given_up, __ATOMIC_RELAXED) || failed_before() ||
 		    atomic_load(&rec.captures))
 			return false;
-		if (waited > WAIT_MOST_NS) {
-			if (oldest != UINT64_MAX)
-				__atomic_store_n(&d->given_up, oldest, __ATOMIC_RELAXED);
+		if (waited > GUARD_WAIT_NS) {
+			if (newest != UINT64_MAX)
+				__atomic_store_n(&d->given_up, newest, __ATOMIC_RELAXED);
 			return false;
 		}
 		if (waited < WAIT_SPIN_NS)

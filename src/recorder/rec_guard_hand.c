@@ -89,6 +89,66 @@ static void *hand_main(void *unused)
 	return NULL;
 }
 
+typedef int create_fn(unsigned long *, const void *, void *(*)(void *), void *);
+typedef int detach_fn(unsigned long);
+
+static bool thread_new(void *(*code)(void *), void *with)
+{
+	create_fn *create = elf_symbol_anywhere("pthread_create");
+	detach_fn *detach = elf_symbol_anywhere("pthread_detach");
+	struct signals signals;
+	unsigned long thread;
+	bool made;
+
+	if (!create || !detach || sandbox_is_new())
+		return false;
+	signals = signals_block();
+	made = create(&thread, NULL, code, with) == 0;
+	if (made)
+		detach(thread);
+	signals_unblock(&signals);
+	return made;
+}
+
+/* ---- a call that may never return ---------------------------------------------------------------------------------- */
+
+static struct {
+	CUresult (*call)(void);
+	void *context;
+	_Atomic CUresult result;
+	_Atomic bool ended;
+} errand;
+
+static void *errand_main(void *unused)
+{
+	CUresult (*set)(void *) = door(ENTRY_cuCtxSetCurrent);
+
+	(void)unused;
+	rec_nesting = 2;	/* nothing of it is recorded */
+	atomic_store(&errand.result, set && set(errand.context) == 0 ? errand.call() : CU_NO_DRIVER);
+	atomic_store(&errand.ended, true);
+	return NULL;
+}
+
+bool hand_waits(CUresult (*call)(void))
+{
+	struct timespec moment = {.tv_nsec = 50000};
+	uint64_t began = rec_mono_ns();
+
+	errand.call = call;
+	atomic_store(&errand.ended, false);
+	if (!drv.cuCtxGetCurrent || drv.cuCtxGetCurrent(&errand.context) != 0 || !thread_new(errand_main, NULL))
+		return call() == 0;
+	while (!atomic_load(&errand.ended)) {
+		if (rec_mono_ns() - began > GUARD_WAIT_NS)
+			return false;
+		nanosleep(&moment, NULL);
+	}
+	return atomic_load(&errand.result) == 0;
+}
+
+/* ---- the hand, from outside ----------------------------------------------------------------------------------------- */
+
 static void at_exit(int status, void *unused)
 {
 	(void)status;
@@ -99,19 +159,11 @@ static void at_exit(int status, void *unused)
 /* With the first memory on a device. What the driver does at exit it has registered by then, so that our handler runs before. */
 void hand_start(void)
 {
-	int (*create)(unsigned long *, const void *, void *(*)(void *), void *) = elf_symbol_anywhere("pthread_create");
-	int (*detach)(unsigned long) = elf_symbol_anywhere("pthread_detach");
-	struct signals signals;
-	unsigned long thread;
-
-	if (!create || !detach || sandbox_is_new() || atomic_exchange(&hand.started, true))
+	if (atomic_exchange(&hand.started, true))
 		return;
 	atomic_store(&hand.pid, getpid());
 	on_exit(at_exit, NULL);
-	signals = signals_block();
-	if (create(&thread, NULL, hand_main, NULL) == 0)
-		detach(thread);
-	signals_unblock(&signals);
+	thread_new(hand_main, NULL);
 }
 
 void hand_ring(void)

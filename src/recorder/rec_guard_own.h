@@ -8,6 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
+#define GUARD_WAIT_NS	10000000000u	/* for the GPU, at most: it may wait for the program */
 #define GUARD_UNIT	((uint64_t)2 << 20)	/* the driver's page; a multiple of its granularity */
 
 /* False: this thread has it, and a signal handler has interrupted it. A thread may have no record: a free must not fail for that. */
@@ -71,6 +72,7 @@ void hand_reset(void);
 void hand_start(void);
 void hand_ring(void);			/* there is something to do */
 void hand_stop(void);			/* for good: it calls the driver no more */
+bool hand_waits(CUresult (*call)(void));	/* in a thread of its own, for GUARD_WAIT_NS at most; false: it failed, or goes on */
 bool hand_works(void);			/* else the program's threads do it */
 
 #pragma GCC visibility pop

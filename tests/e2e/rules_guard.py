@@ -290,6 +290,15 @@ cudrv.synchronize()
     same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 502, {}), run.err[-2000:])
 
 
+def rule__a_program_ends_although_a_stream_waits_for_it(box):
+    run, verdict = guarded(box, HOST_WAITS + """
+odd = cudrv.alloc(4090)     # to be looked at when all work has ended
+print("ends", flush=True)
+sys.exit(3)
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out), (3, "ends\n"), run.err[-2000:])
+
+
 def rule__two_threads_that_wait_both_wait(box):
     """The first one for a slow kernel, longer than a lock is waited for."""
     found(box, """

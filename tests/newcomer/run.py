@@ -4,7 +4,7 @@
 
 Each SUITE (bullseye, bookworm, trixie) is installed once by debootstrap into FOLDER, copied, and entered with the sources of this tree, as git
 knows them. As root, with network; nothing outside FOLDER is written. A task is done when it ends as README.md says and prints what it promises; the words that it
-rests on must be in README.md. What the tasks print is in FOLDER/SUITE.log. Prints a table with the seconds of each task, and what went wrong. --check: `make check`, too (half an hour each)."""
+rests on must be in README.md. What the tasks print is in FOLDER/SUITE.log. Prints a table with the seconds of each task, and what went wrong. --check: `make check`, too (ten minutes each on two idle processors)."""
 import argparse
 import json
 import os

@@ -93,9 +93,15 @@ void guard_unseen(void)
 {
 }
 
-void guard_flush(bool give_back)
+bool guard_flush(bool give_back)
 {
 	(void)give_back;
+	return false;
+}
+
+bool guard_make_room(void)
+{
+	return false;
 }
 
 int current_device(void)
