@@ -61,8 +61,8 @@ static void use_views(const uint8_t *data, size_t size)
 		"void at::native::elementwise_kernel<128, 2, " F ">(int, " F ")",
 		"void at::native::index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<f>()>(long, f)",
 		"void at::native::vectorized_elementwise_kernel<4, f, std::array<char*, 2ul> >(int, f, std::array<char*, 2ul>)",
-		"void at::native::indexSelectLargeIndex<float, long, unsigned int, 2, 2, -2, true>(at::cuda::detail::TensorInfo<float, unsigned int>, "
-		"at::cuda::detail::TensorInfo<float const, unsigned int>, at::cuda::detail::TensorInfo<long const, unsigned int>, int, int, unsigned int, unsigned int, long)",
+		("void at::native::indexSelectLargeIndex<float, long, unsigned int, 2, 2, -2, true>(at::cuda::detail::TensorInfo<float, unsigned int>, "
+		 "at::cuda::detail::TensorInfo<float const, unsigned int>, at::cuda::detail::TensorInfo<long const, unsigned int>, int, int, unsigned int, unsigned int, long)"),
 		"void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int, long, long, long, long, bool)",
 #undef F
 	};

@@ -176,7 +176,8 @@ static void one_round(uint64_t id, uint64_t i)
 {
 	uint64_t value[3] = {id, i, id ^ i}, arg[CW_MAX_ARGS] = {id, i};
 	void *params[3] = {&value[0], &value[1], &value[2]};
-	struct torch_block_note block = {0x7f0000000000ull, 512, 512, 1 << 20, (int)(i % 2)};
+	struct torch_block_note block = {
+		.addr = 0x7f0000000000ull, .size = 512, .allocated = 512, .reserved = 1 << 20, .device = (int)(i % 2)};
 	struct cw_allocation taken;
 
 	if (!rec_enter())
