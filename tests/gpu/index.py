@@ -10,16 +10,15 @@ indices is. Sizes, strides, types and offsets are random. The program prints wha
 pointer on, how large one is and, where it is known which kernel is used, sizes and strides. Each thing that the verdict says must agree; what it does not say is
 counted. A wrong one fails. Without a GPU everything is skipped, with a message. A name is part of a program's name.
 """
-import argparse
-import concurrent.futures
 import json
 import os
 import random
 import re
 import subprocess
 import sys
-import tempfile
 import time
+
+import planted
 
 LIMIT = 200     # seconds for one program
 
@@ -180,36 +179,8 @@ def run(args, name, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--programs", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("-j", type=int, default=1, dest="jobs", help="programs at a time")
-    parser.add_argument("--artifacts", default=tempfile.mkdtemp(prefix="cuwhy-index-"))
-    parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
-    here = subprocess.run([args.python, "-c", "import torch; raise SystemExit(not torch.cuda.is_available())"], capture_output=True)
-    if here.returncode:
-        print("SKIP: no PyTorch with a GPU")
-        return 0
-    os.makedirs(args.artifacts, exist_ok=True)
-    work = []
-    for seed in range(args.seed, args.seed + args.programs):
-        name, text = random_program(seed)
-        path = os.path.join(args.artifacts, name + ".py")
-        if args.names and not any(n in name for n in args.names):
-            continue
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-        work.append((name, path))
-    counts = {"right": 0, "unsaid": 0, "WRONG": 0}
-    pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
-    for (name, _), result in zip(work, pool.map(lambda item: run(args, *item), work)):
-        counts[re.match(r"\w+", result)[0]] += 1
-        print("%-18s %s" % (name, result), flush=True)
-    print("%(right)d right, %(unsaid)d not said, %(WRONG)d wrong" % counts)
-    return 1 if counts["WRONG"] else 0
+    args = planted.arguments(__doc__, "cuwhy-index-")
+    return planted.try_all(args, planted.programs(args, random_program), run, "unsaid") if args else 0
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ positions, several bad values), then those of tests/gpu/faults with an assertion
 --dump-memory`. A program's own truth is every position that fails and its value. Each printed value must be one of them; "cannot be
 followed" is told, a wrong value fails. Without a GPU everything is skipped, aloud. A name is part of a program's name.
 """
-import argparse
-import concurrent.futures
 import json
 import math
 import os
@@ -18,8 +16,9 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 import time
+
+import planted
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 300     # seconds for one program
@@ -170,38 +169,14 @@ def settings(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--programs", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("-j", type=int, default=1, dest="jobs", help="programs at a time")
-    parser.add_argument("--artifacts", default=tempfile.mkdtemp(prefix="cuwhy-values-"))
-    parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
-    here = subprocess.run([args.python, "-c", "import torch; raise SystemExit(not torch.cuda.is_available())"], capture_output=True)
-    if here.returncode:
-        print("SKIP: no PyTorch with a GPU")
+    args = planted.arguments(__doc__, "cuwhy-values-")
+    if not args:
         return 0
-    os.makedirs(args.artifacts, exist_ok=True)
-    work = []
-    for seed in range(args.seed, args.seed + args.programs):
-        name, text = random_program(seed)
-        path = os.path.join(args.artifacts, name + ".py")
-        with open(path, "w") as f:
-            f.write(text)
-        work.append((name, path, {}, {}))
+    work = [(name, path, {}, {}) for name, path in planted.programs(args, random_program)]
     for name, truth in fault_truths().items():
         path = os.path.join(HERE, "faults", name + ".py")
         work.append((name, path, truth, settings(path)))
-    counts = {"right": 0, "unread": 0, "WRONG": 0}
-    work = [item for item in work if not args.names or any(n in item[0] for n in args.names)]
-    pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
-    for (name, *_), result in zip(work, pool.map(lambda item: run(args, *item), work)):
-        counts[re.match(r"\w+", result)[0]] += 1
-        print("%-24s %s" % (name, result), flush=True)
-    print("%(right)d right, %(unread)d not read, %(WRONG)d wrong" % counts)
-    return 1 if counts["WRONG"] else 0
+    return planted.try_all(args, work, run, "unread")
 
 
 if __name__ == "__main__":
