@@ -4,7 +4,8 @@
 
 As many at a time as there are processors (or as `make -j` says), and more while processors have nothing to do. What a part prints goes to
 FOLDER/NAME.log and is shown whole when it has ended, so that parts do not write into each other's lines; what is at work is told now and then.
-After a failure no other part begins, except with `make -k`. The first in the list begin first: give the longest ones first."""
+All parts run, also after a failure: who waited for the check wants to know all that is wrong. The first in the list begin first: give the
+longest ones first."""
 import os
 import re
 import subprocess
@@ -22,13 +23,12 @@ IDLE_FOR = 3        # seconds that processors were idle before one more part beg
 
 
 def flags():
-    """(the flags of make without its jobserver, so many at a time or None, go on after a failure)"""
+    """(the flags of make without its jobserver, so many at a time or None)"""
     given = os.environ.get("MAKEFLAGS", "")
-    short = given.split(" ", 1)[0]
     at_a_time = re.search(r"(?:^|\s)-j(\d*)(?=\s|$)", given)
     given = re.sub(r"(?:^|\s)(?:-j\d*|--jobserver\S*)(?=\s|$)", "", given)
     jobs = int(at_a_time.group(1)) if at_a_time and at_a_time.group(1) else None
-    return given, jobs, "k" in short and "=" not in short and not short.startswith("--")
+    return given, jobs
 
 
 class Check:
@@ -36,7 +36,7 @@ class Check:
 
     def __init__(self, folder, names):
         self.folder, self.names = folder, names
-        self.flags, self.jobs, self.go_on = flags()
+        self.flags, self.jobs = flags()
         self.lock, self.running, self.ended, self.failed, self.used = threading.Lock(), {}, 0, [], 0.0
         self.began = self.told = time.monotonic()
         os.makedirs(folder, exist_ok=True)
@@ -46,8 +46,6 @@ class Check:
 
     def run_part(self, name):
         with self.lock:
-            if self.failed and not self.go_on:
-                return
             self.running[name] = began = time.monotonic()
         with open(self.log_of(name), "wb") as log:
             part = subprocess.Popen(self.command(name), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
