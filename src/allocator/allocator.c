@@ -1311,8 +1311,7 @@ size_t allocator_snapshot(const struct allocator *a, struct allocator_piece **li
 			piece_fill(&pieces[n++], b, head, size);
 		}
 	}
-	if (n)
-		qsort(pieces, n, sizeof(*pieces), piece_order);
+	xsort(pieces, n, sizeof(*pieces), piece_order);
 	*list = pieces;
 	return n;
 }

@@ -180,7 +180,7 @@ int tree_list(const char *root, const char *path, struct pool *pool, size_t max,
 	}
 	closedir(dir);
 	if (n) {
-		qsort(list, n, sizeof(*list), tree_by_bytes);
+		xsort(list, n, sizeof(*list), tree_by_bytes);
 		*names = pool_alloc(pool, n * sizeof(*list));
 		memcpy(*names, list, n * sizeof(*list));
 	}

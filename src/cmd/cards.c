@@ -46,7 +46,7 @@ size_t cards_all(const struct card_model **list)
 	for (size_t i = 0; i < CARDS; i++)
 		if (!named_again(i) && strcmp(cards[i].id, "tiny") != 0)
 			once[n++] = cards[i];
-	qsort(once, n, sizeof(once[0]), by_memory);
+	xsort(once, n, sizeof(once[0]), by_memory);
 	*list = once;
 	return n;
 }

@@ -298,6 +298,6 @@ size_t compat_recommend(const struct compat_ask *ask, struct compat_choice *out,
 	for (size_t i = 0; n < max && (w = compat_wheel_at(i)); i++)
 		if (w->machine == ask->machine)
 			choice_judge(&out[n++], ask, w);
-	qsort(out, n, sizeof(*out), choice_better);
+	xsort(out, n, sizeof(*out), choice_better);
 	return n;
 }

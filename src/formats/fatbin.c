@@ -363,11 +363,11 @@ static void walk_finish(struct walk *w)
 	f->n = w->n_targets;
 	f->target = xcalloc(f->n + 1, sizeof(*f->target));
 	memcpy(f->target, w->target, f->n * sizeof(*f->target));
-	qsort(f->target, f->n, sizeof(*f->target), target_order);
+	xsort(f->target, f->n, sizeof(*f->target), target_order);
 	f->set = xcalloc(w->n_sets + 1, sizeof(*f->set));
 	for (size_t i = 0; i < w->n_sets; i++)
 		set_make(&f->set[f->n_sets++], w, &w->set[i]);
-	qsort(f->set, f->n_sets, sizeof(*f->set), set_order);
+	xsort(f->set, f->n_sets, sizeof(*f->set), set_order);
 	generality_find(f);
 	targets_count(f);
 }

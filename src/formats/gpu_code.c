@@ -18,10 +18,8 @@ static int variable_order(const void *a, const void *b)
 
 void gpu_code_sort(struct gpu_code *c)
 {
-	if (c->kernels)
-		qsort(c->kernel, c->kernels, sizeof(*c->kernel), kernel_order);
-	if (c->variables)
-		qsort(c->variable, c->variables, sizeof(*c->variable), variable_order);
+	xsort(c->kernel, c->kernels, sizeof(*c->kernel), kernel_order);
+	xsort(c->variable, c->variables, sizeof(*c->variable), variable_order);
 }
 
 const struct gpu_kernel *gpu_code_kernel(const struct gpu_code *c, const char *name)

@@ -47,7 +47,7 @@ static void number_nodes(struct job_clocks *c, const struct job_rank *rank, size
 
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct place){rank[i].boot, i};
-	qsort(list, n, sizeof(*list), by_boot);
+	xsort(list, n, sizeof(*list), by_boot);
 	for (size_t i = 0; i < n; i++) {
 		if (!i || strcmp(list[i].boot, list[i - 1].boot) != 0)
 			c->n_nodes++;
@@ -109,8 +109,7 @@ static void collect_moments(struct job_clocks *c, const struct job_rank *rank, s
 									    m->mark[s].out_ns, c->node_of[i]};
 			}
 		}
-	if (c->n_moments)
-		qsort(c->moment, c->n_moments, sizeof(*c->moment), by_collective);
+	xsort(c->moment, c->n_moments, sizeof(*c->moment), by_collective);
 	merge_moments(c);
 }
 

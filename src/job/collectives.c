@@ -119,8 +119,7 @@ static void first_difference(struct claims *l, struct job_divergence *d)
 {
 	size_t end;
 
-	if (l->n)
-		qsort(l->list, l->n, sizeof(*l->list), by_claim);
+	xsort(l->list, l->n, sizeof(*l->list), by_claim);
 	for (size_t i = 0; i < l->n && !d->found; i = end) {
 		for (end = i; end < l->n && same_call(&l->list[i], &l->list[end]); end++)
 			;
@@ -195,8 +194,7 @@ static size_t members_of(struct member **to, const struct job_rank *rank, size_t
 			list = xgrow(list, used, &room, sizeof(*list));
 			list[used++] = (struct member){rank[i].comm[k].id, rank[i].comm[k].called, i};
 		}
-	if (used)
-		qsort(list, used, sizeof(*list), by_member);
+	xsort(list, used, sizeof(*list), by_member);
 	*to = list;
 	return used;
 }

@@ -111,8 +111,7 @@ static bool names_in(struct names *l, int folder, bool (*wanted)(const char *nam
 	}
 	if (d)
 		closedir(d);
-	if (l->n)
-		qsort(l->list, l->n, sizeof(*l->list), by_version);
+	xsort(l->list, l->n, sizeof(*l->list), by_version);
 	return more;
 }
 
@@ -223,10 +222,8 @@ static int by_number(const void *a, const void *b)
 
 void job_attempt_sort(struct job_attempt *a)
 {
-	if (a->n)
-		qsort(a->rank, a->n, sizeof(*a->rank), by_rank);
-	if (a->n_unread)
-		qsort(a->unread, a->n_unread, sizeof(*a->unread), by_number);
+	xsort(a->rank, a->n, sizeof(*a->rank), by_rank);
+	xsort(a->unread, a->n_unread, sizeof(*a->unread), by_number);
 }
 
 void job_attempt_add(struct job_attempt *a, const struct job_rank *r)
@@ -372,8 +369,7 @@ static void read_job(struct job *j, int folder, const char *below)
 		close(fd);
 	}
 	names_free(&names);
-	if (j->n_attempts)
-		qsort(j->attempt, j->n_attempts, sizeof(*j->attempt), by_attempt);
+	xsort(j->attempt, j->n_attempts, sizeof(*j->attempt), by_attempt);
 }
 
 /* When an attempt of the job was written to last, by the file system. */
@@ -418,8 +414,7 @@ static size_t order_by_date(struct dated *list, const struct names *names, int f
 		list[n++] = (struct dated){i, last_written(fd)};
 		close(fd);
 	}
-	if (n)
-		qsort(list, n, sizeof(*list), by_date);
+	xsort(list, n, sizeof(*list), by_date);
 	return n;
 }
 

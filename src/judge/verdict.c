@@ -354,7 +354,7 @@ static void sort_verdicts(struct verdict **list, size_t n)
 	for (size_t i = 0; i < n; i++)
 		place[i] = (struct place_of_verdict){list[i], verdict_failed(list[i]), victim_speaks(list[i]),
 						     list[i]->time_ns, i};
-	qsort(place, n, sizeof(*place), by_place);
+	xsort(place, n, sizeof(*place), by_place);
 	for (size_t i = 0; i < n; i++)
 		list[i] = place[i].v;
 	free(place);

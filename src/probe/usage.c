@@ -101,8 +101,7 @@ void usage_sort(struct gpu_usage *u)
 	size_t i;
 
 	for (i = 0; i < u->n; i++)
-		if (u->gpu[i].n)
-			qsort(u->gpu[i].holder, u->gpu[i].n, sizeof(*u->gpu[i].holder), holder_by_bytes);
+		xsort(u->gpu[i].holder, u->gpu[i].n, sizeof(*u->gpu[i].holder), holder_by_bytes);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */

@@ -120,7 +120,7 @@ static bool has_one_over(const struct matches *m, size_t first, size_t which)
  * the first by id. */
 static void order_matches(struct matches *m)
 {
-	qsort(m->list, m->n, sizeof(*m->list), by_evidence_and_id);
+	xsort(m->list, m->n, sizeof(*m->list), by_evidence_and_id);
 	for (size_t first = 0; first < m->n; first++) {
 		size_t next = first;
 		struct match x;

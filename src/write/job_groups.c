@@ -92,13 +92,13 @@ size_t job_groups(const struct job_answer *a, struct job_group **list, struct po
 	*list = pool_alloc(pool, (n + 1) * sizeof(**list));
 	for (size_t i = 0; i < n; i++)
 		item[i] = (struct item){&a->part[i], i};
-	qsort(item, n, sizeof(*item), by_deed);
+	xsort(item, n, sizeof(*item), by_deed);
 	for (size_t i = 0; i < n; i = end) {
 		for (end = i; end < n && same_deed(&item[i], &item[end]); end++)
 			;
 		(*list)[used++] = group_of(a, &item[i], end - i, pool);
 	}
-	qsort(*list, used, sizeof(**list), by_size);
+	xsort(*list, used, sizeof(**list), by_size);
 	free(item);
 	return used;
 }

@@ -170,8 +170,7 @@ void memory_diff_make(struct memory_diff *d, const struct memory_side *before, c
 	for (size_t i = 0; i < a.n; i++)
 		if (!a.list[i].other)
 			diff_add(d, &a.list[i], NULL, pool);
-	if (d->n)
-		qsort(d->row, d->n, sizeof(*d->row), by_growth);
+	xsort(d->row, d->n, sizeof(*d->row), by_growth);
 }
 
 /* Contexts and other processes are known only where NVML was asked: when memory ran out. A process that uses CUDA has a context. */

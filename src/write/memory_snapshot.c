@@ -78,7 +78,7 @@ static void snap_rows_join(struct snap_view *v)
 
 	if (!v->n)
 		return;
-	qsort(v->row, v->n, sizeof(*v->row), snap_row_by_name);
+	xsort(v->row, v->n, sizeof(*v->row), snap_row_by_name);
 	for (size_t i = 0; i < v->n; i++) {
 		if (n && !strcmp(v->row[n - 1].name, v->row[i].name)) {
 			v->row[n - 1].bytes += v->row[i].bytes;
@@ -89,7 +89,7 @@ static void snap_rows_join(struct snap_view *v)
 		}
 	}
 	v->n = n;
-	qsort(v->row, v->n, sizeof(*v->row), snap_row_larger);
+	xsort(v->row, v->n, sizeof(*v->row), snap_row_larger);
 }
 
 static void snap_rows_by_line(struct snap_view *v, bool function)

@@ -210,7 +210,7 @@ static void arenas_make(struct arenas *a, const struct life *list, size_t n)
 	*a = (struct arenas){.list = xcalloc(n + 1, sizeof(*a->list))};
 	for (size_t i = 0; i < n; i++)
 		a->list[i] = (struct arena){.from = list[i].addr, .to = end_of(&list[i])};
-	qsort(a->list, n, sizeof(*a->list), by_address);
+	xsort(a->list, n, sizeof(*a->list), by_address);
 	for (size_t i = 0; i < n; i++) {
 		struct arena *last = kept ? &a->list[kept - 1] : NULL;
 
@@ -353,7 +353,7 @@ json_t *lives_json(struct lives *l, int device, size_t island, size_t *left, str
 		double area = all_areas(&own) + l->area_left_out;
 
 		drop_least(&own, *left, true);
-		qsort(own.list, own.n, sizeof(*own.list), by_birth);
+		xsort(own.list, own.n, sizeof(*own.list), by_birth);
 		arenas_make(&a, own.list, own.n);
 		buf_init(&columns, SIZE_MAX / 2);
 		put_columns(&columns, own.list, own.n, &a);

@@ -160,7 +160,7 @@ static void add_now(struct flame *f, struct trace *t, int device, uint64_t when)
 	uint64_t sum = 0;
 
 	pieces_of_torch(&p, t, when);
-	qsort(p.list, p.n, sizeof(*p.list), by_stack);
+	xsort(p.list, p.n, sizeof(*p.list), by_stack);
 	for (size_t i = 0; i < p.n; i++) {
 		uint32_t stack = stack_of_piece(&p.list[i]);
 

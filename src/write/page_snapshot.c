@@ -254,7 +254,7 @@ static json_t *snap_map_json(const struct snap_page *v)
 	for (uint32_t i = s->segments.first; i < s->segments.first + s->segments.n; i++)
 		if (s->segment[i].device == v->d->device)
 			mine[n++] = &s->segment[i];
-	qsort(mine, n, sizeof(*mine), larger_segment_first);
+	xsort(mine, n, sizeof(*mine), larger_segment_first);
 	for (size_t i = 0; i < n; i++) {
 		json_t *one = snap_segment_json(v, mine[i]);
 

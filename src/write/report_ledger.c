@@ -214,8 +214,7 @@ static size_t ledger_group_lines(struct ledger_group *g, const struct ledger *l,
 			g[n++] = (struct ledger_group){name, 0};
 		g[k].bytes += l->line[i].bytes;
 	}
-	if (n)
-		qsort(g, n, sizeof(*g), group_by_bytes);
+	xsort(g, n, sizeof(*g), group_by_bytes);
 	return n;
 }
 

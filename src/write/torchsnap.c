@@ -280,8 +280,7 @@ static void freed_collect(struct torchsnap_builder *b)
 	for (size_t i = 0; i < n; i++)
 		if (f[i]->kind == CW_MEM_TORCH || f[i]->kind == CW_MEM_WORKSPACE)
 			b->freed[b->n_freed++] = f[i];
-	if (b->n_freed)
-		qsort(b->freed, b->n_freed, sizeof(*b->freed), freed_by_address);
+	xsort(b->freed, b->n_freed, sizeof(*b->freed), freed_by_address);
 }
 
 /* Marks freed blocks that were in this memory while it was allocated; false = none. */
@@ -515,8 +514,7 @@ static void add_history(struct torchsnap_builder *b)
 	freed_add_blocks(b);
 	if (s->n_events)
 		freed_add_ooms(b);
-	if (s->n_events)
-		qsort(s->event, s->n_events, sizeof(*s->event), event_by_time);
+	xsort(s->event, s->n_events, sizeof(*s->event), event_by_time);
 }
 
 void torchsnap_build(struct torchsnap *s, struct trace *t, struct playback *play)

@@ -76,7 +76,7 @@ static int open_one(struct fit_sized *one, const char *path, struct err *e)
 
 	if (rc)
 		return rc;
-	qsort(one->all.list, one->all.n, sizeof(*one->all.list), by_device);
+	xsort(one->all.list, one->all.n, sizeof(*one->all.list), by_device);
 	for (size_t i = 0; i < one->all.n; i++)
 		if (replay_facts(one->all.list[i].replay)->ran_out) {
 			err_set(e, -EINVAL,
@@ -118,7 +118,7 @@ int fit_sizes_open(struct fit_sizes *s, const char *sizes, char *const *paths, s
 		rc = open_one(&s->list[i], paths[i], e);
 	if (rc)
 		return rc;
-	qsort(s->list, s->n, sizeof(*s->list), by_size);
+	xsort(s->list, s->n, sizeof(*s->list), by_size);
 	s->most = MOST * s->list[s->n - 1].size;
 	s->growth = xcalloc(s->list[0].all.n + 1, sizeof(*s->growth));
 	for (size_t i = 0; rc == 0 && i < s->list[0].all.n; i++)

@@ -84,8 +84,7 @@ static int compare_reads(const void *a, const void *b)
 
 static void sort_reads(struct dry_run *d)
 {
-	if (d->n_reads)
-		qsort(d->read, d->n_reads, sizeof(*d->read), compare_reads);
+	xsort(d->read, d->n_reads, sizeof(*d->read), compare_reads);
 }
 
 static void print_read(const struct dry_read *r, FILE *out)

@@ -80,7 +80,7 @@ static void take_marks(struct job_comm *to, const struct cw_comm *from, struct p
 		if (from->mark[i].seq && from->mark[i].seq <= from->called)
 			to->mark[to->n_marks++] = (struct job_mark){
 				.seq = from->mark[i].seq, .digest = (from->mark[i].digest & INT64_MAX) | 1};
-	qsort(to->mark, to->n_marks, sizeof(*to->mark), by_seq);
+	xsort(to->mark, to->n_marks, sizeof(*to->mark), by_seq);
 	for (size_t i = 0; i < to->n_marks; i++)
 		if (!kept || to->mark[kept - 1].seq != to->mark[i].seq)
 			to->mark[kept++] = to->mark[i];
@@ -119,7 +119,7 @@ static void take_all(struct job_rank *r, const struct cw_comms *all, const struc
 	for (uint32_t i = 0; i < all->n && i < CW_COMMS; i++)
 		if (all->comm[i].id)
 			list[n++] = &all->comm[i];
-	qsort(list, n, sizeof(list[0]), by_calls);
+	xsort(list, n, sizeof(list[0]), by_calls);
 	r->comm = pool_alloc(pool, JOB_COMMS_MAX * sizeof(*r->comm));
 	for (size_t i = 0; i < n && i < JOB_COMMS_MAX; i++)
 		take_comm(&r->comm[r->n_comms++], list[i], t, pool);

@@ -413,8 +413,7 @@ static size_t list_recordings(const struct store *s, struct old_recording **list
 	}
 	if (d)
 		closedir(d);
-	if (n)
-		qsort(*list, n, sizeof(**list), older_first);
+	xsort(*list, n, sizeof(**list), older_first);
 	return n;
 }
 

@@ -625,8 +625,7 @@ static void places_finish(struct hunt *h)
 	struct image_function f;
 	size_t i;
 
-	if (c->n_places)
-		qsort(c->places, c->n_places, sizeof(c->places[0]), by_threads);
+	xsort(c->places, c->n_places, sizeof(c->places[0]), by_threads);
 	for (i = 0; i < c->n_places; i++) {
 		if (image_find(h->image, c->places[i].pc, &f)) {
 			c->places[i].function = xstrdup(f.name);

@@ -342,7 +342,7 @@ static void sort_type(struct dump *d, uint32_t first, uint32_t end)
 	keys = xcalloc(end - first, sizeof(*keys));
 	for (i = first; i < end; i++)
 		keys[i - first] = parent_key(d, d->order[i]);
-	qsort(keys, end - first, sizeof(*keys), by_parent);
+	xsort(keys, end - first, sizeof(*keys), by_parent);
 	for (i = first; i < end; i++)
 		d->order[i] = keys[i - first].section;
 	free(keys);

@@ -239,8 +239,7 @@ bool strays_find(struct strays *s, const struct culprit *k, const struct stray_l
 		return false;
 	run_grid(&c);
 	sass_runner_close(c.runner);
-	if (s->n_kept)
-		qsort(s->lanes, s->n_kept, sizeof(*s->lanes), by_place);
+	xsort(s->lanes, s->n_kept, sizeof(*s->lanes), by_place);
 	return true;
 }
 

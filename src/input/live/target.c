@@ -205,8 +205,7 @@ static void read_module(const struct target *t, struct module *m, int fd, uint64
 		if (elf_section(&all, i, &s) && (s.sh_type == SHT_SYMTAB || s.sh_type == SHT_DYNSYM))
 			read_table(t, m, &all, &s, &cap);
 	}
-	if (m->n_symbols)
-		qsort(m->symbol, m->n_symbols, sizeof(*m->symbol), by_address);
+	xsort(m->symbol, m->n_symbols, sizeof(*m->symbol), by_address);
 	{
 		Elf64_Shdr s;
 

@@ -282,8 +282,7 @@ static int complete_env(void *it, struct pool *pool, struct err *e)
 
 	(void)pool;
 	(void)e;
-	if (p->n_packages)
-		qsort(p->package, p->n_packages, sizeof(*p->package), packages_in_order);
+	xsort(p->package, p->n_packages, sizeof(*p->package), packages_in_order);
 	return 0;
 }
 

@@ -703,7 +703,7 @@ void variables_judge(struct variables *v, struct pool *pool, const char *const *
 	v->set = pool_alloc(pool, VARIABLES_MAX * sizeof(*v->set));
 	for (size_t i = 0; env[i]; i++)
 		variable_take(v, pool, env[i], &outside);
-	qsort(v->set, v->n_set, sizeof(*v->set), variable_by_name);
+	xsort(v->set, v->n_set, sizeof(*v->set), variable_by_name);
 	for (size_t i = 0; i < v->n_set; i++) {
 		const struct known_variable *k = known_variable(v->set[i].name);
 
@@ -714,8 +714,7 @@ void variables_judge(struct variables *v, struct pool *pool, const char *const *
 	}
 	judge_visible(v, pool);
 	look_at_pairs(v, pool);
-	if (v->n_findings)
-		qsort(v->finding, v->n_findings, sizeof(*v->finding), finding_gravest_first);
+	xsort(v->finding, v->n_findings, sizeof(*v->finding), finding_gravest_first);
 }
 
 bool variables_is_known(const char *name)

@@ -259,7 +259,7 @@ static void lanes_fill(const struct log *l, struct start *s)
 {
 	struct logged *in = NULL;
 
-	qsort(s->list, s->n, sizeof(*s->list), by_address);
+	xsort(s->list, s->n, sizeof(*s->list), by_address);
 	for (size_t i = 0; i < s->n; i++) {
 		struct logged *v = &s->list[i];
 
@@ -273,7 +273,7 @@ static void lanes_fill(const struct log *l, struct start *s)
 		}
 		v->more = lane_at(l, v->lane).pool;
 	}
-	qsort(s->list, s->n, sizeof(*s->list), by_order);
+	xsort(s->list, s->n, sizeof(*s->list), by_order);
 }
 
 static void start_find(struct start *s, struct log *l)

@@ -39,7 +39,7 @@ static void held_copy(struct pieces *to, const struct held_book *from, int devic
 	for (size_t i = 0; i < from->n; i++)
 		if (device < 0 || from->list[i].piece.device == device)
 			to->list[to->n++] = from->list[i].piece;
-	qsort(to->list, to->n, sizeof(*to->list), held_by_address);
+	xsort(to->list, to->n, sizeof(*to->list), held_by_address);
 }
 
 void moment_from(struct moment *m, const struct playback *play, int device)
@@ -160,8 +160,7 @@ static void collect_nodes(struct kinds *k, struct pool *pool)
 
 	for (size_t i = 0; i < n; i++)
 		stacks[i] = lines_hash(k->trace, node[i].stack);
-	if (n)
-		qsort(stacks, n, sizeof(*stacks), by_number);
+	xsort(stacks, n, sizeof(*stacks), by_number);
 	for (size_t i = 0; i < n; i++)
 		if (!kept || stacks[kept - 1] != stacks[i])
 			stacks[kept++] = stacks[i];

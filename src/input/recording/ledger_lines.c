@@ -77,7 +77,7 @@ void lines_join(struct lines *l)
 	map_release(&l->map);
 	if (!l->n)
 		return;
-	qsort(l->list, l->n, sizeof(*l->list), by_owner);
+	xsort(l->list, l->n, sizeof(*l->list), by_owner);
 	for (size_t i = 0; i < l->n; i++) {
 		struct ledger_line one = l->list[i], *to = n ? &l->list[n - 1] : NULL;
 
@@ -88,5 +88,5 @@ void lines_join(struct lines *l)
 		add_to(to, &one);
 	}
 	l->n = n;
-	qsort(l->list, l->n, sizeof(*l->list), line_by_bytes);
+	xsort(l->list, l->n, sizeof(*l->list), line_by_bytes);
 }

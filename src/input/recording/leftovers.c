@@ -85,8 +85,8 @@ static void find_nodes(struct search *s)
 		if (node[i].has_run)
 			s->run[s->n_run++] = lines;
 	}
-	qsort(s->run, s->n_run, sizeof(*s->run), by_number);
-	qsort(s->node, s->n_nodes, sizeof(*s->node), by_lines_and_number);
+	xsort(s->run, s->n_run, sizeof(*s->run), by_number);
+	xsort(s->node, s->n_nodes, sizeof(*s->node), by_lines_and_number);
 	for (size_t i = 0; i < s->n_nodes; i++)		/* one more than there are nodes: the sum of all */
 		s->node[i + 1].before = s->node[i].before + s->node[i].released;
 }
@@ -214,8 +214,8 @@ static struct gone graphs_are_gone(struct search *s, struct entry *kept, size_t 
 	for (size_t i = 0; i < s->n_went; i++)
 		if (s->went[i].graph)
 			went[went_n++] = s->went[i];
-	qsort(kept, n, sizeof(*kept), by_path);
-	qsort(went, went_n, sizeof(*went), by_path);
+	xsort(kept, n, sizeof(*kept), by_path);
+	xsort(went, went_n, sizeof(*went), by_path);
 	for (size_t i = 0, end, j = 0; i < n; i = end) {
 		uint64_t last = 0, bytes = 0;
 		size_t first;
@@ -268,7 +268,7 @@ static struct life *lives_of(const struct search *s, const struct entry *e, size
 		if (s->went[i].lines == e->lines && s->went[i].graph == e->graph)
 			life[(*all)++] =
 				(struct life){s->went[i].ticks, s->freed[s->went[i].block]->ticks, &s->went[i].path};
-	qsort(life, *all, sizeof(*life), by_made);
+	xsort(life, *all, sizeof(*life), by_made);
 	return life;
 }
 
@@ -443,7 +443,7 @@ static void find_last(struct search *s, struct entry *kept, size_t n)
 	const struct tally *best = NULL;
 	const struct entry *of = NULL;
 
-	qsort(kept, n, sizeof(*kept), by_path);
+	xsort(kept, n, sizeof(*kept), by_path);
 	for (size_t i = 0, end; i < n; i = end) {
 		const struct entry *newest = &kept[i];
 		struct tally *line;
@@ -520,7 +520,7 @@ static size_t find_piles(struct search *s, struct entry *e, size_t n, struct pil
 {
 	size_t piles = 0;
 
-	qsort(e, n, sizeof(*e), by_lines_and_path);
+	xsort(e, n, sizeof(*e), by_lines_and_path);
 	for (size_t i = 0, end, turns; i < n; i = end) {
 		for (end = i; end < n && e[end].lines == e[i].lines && e[end].graph == e[i].graph; end++)
 			;
@@ -615,7 +615,7 @@ static size_t drop_parts_of_models(struct search *s, struct entry *e, size_t n)
 
 	if (leaves_models(s, e, n))
 		return n;
-	qsort(e, n, sizeof(*e), by_lines_and_path);
+	xsort(e, n, sizeof(*e), by_lines_and_path);
 	for (size_t i = 0; i < n; i++) {
 		enum ledger_kind kind = kind_of_entry(s, &e[i]);
 
@@ -816,7 +816,7 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 		}
 	known = graphs_are_gone(s, activation, n_activations);
 	gone = !n_graph || known.is || (piles == 1 && is_result_alone(s, &pile[0]));
-	qsort(graph, n_graph, sizeof(*graph), by_path);
+	xsort(graph, n_graph, sizeof(*graph), by_path);
 	for (size_t i = 0; i < piles; i++) {
 		bool is_graph = e[pile[i].first].graph && !pile[i].released;
 		bool of_graph = !gone && (is_graph || may_be_input(graph, n_graph, e, &pile[i]));
@@ -866,7 +866,7 @@ static size_t sizes_in_turns(const struct search *s, const struct entry *kept, s
 		sizes[all++] = (struct size_in_turn){kept[i].lines, kept[i].path, s->m->torch.list[kept[i].block].size};
 	for (size_t i = 0; i < s->n_went; i++)
 		sizes[all++] = (struct size_in_turn){s->went[i].lines, s->went[i].path, s->freed[s->went[i].block]->size};
-	qsort(sizes, all, sizeof(*sizes), by_size_in_turn);
+	xsort(sizes, all, sizeof(*sizes), by_size_in_turn);
 	for (size_t i = 0; i < all; i++)
 		if (!left || sizes[left - 1].lines != sizes[i].lines ||
 		    path_order(&sizes[left - 1].path, &sizes[i].path) != 0)
@@ -962,7 +962,7 @@ static uint64_t bytes_run_again(const struct search *s)
 			b[n++] = (struct in_turns){kinds_about(s->k, p)->lines, hash_turns(turn, turns), p->size,
 						   turns ? p->turn : (uint32_t)i};
 	}
-	qsort(b, n, sizeof(*b), by_lines_turns_and_record);
+	xsort(b, n, sizeof(*b), by_lines_turns_and_record);
 	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i; end < n && b[end].lines == b[i].lines && b[end].turns == b[i].turns; end++)
 			;

@@ -132,8 +132,7 @@ static void draw_all(struct memory_map *m, struct ledger_segments *s, const stru
 	m->segments = s->n;
 	m->segment = pool_alloc(pool, (shown + 1) * sizeof(*m->segment));
 	m->run = pool_alloc(pool, ((shown + 1) * d.most + 1) * sizeof(*m->run));
-	if (s->n)
-		qsort(s->list, s->n, sizeof(*s->list), by_size);
+	xsort(s->list, s->n, sizeof(*s->list), by_size);
 	for (size_t i = 0; i < s->n; i++) {
 		map_draw(&d, &s->list[i], torch);
 		if (!join_same(m) && m->n > shown)

@@ -66,7 +66,7 @@ static void pieces_sort(struct pieces *p)
 {
 	for (size_t i = 1; i < p->n; i++)
 		if (p->list[i].addr < p->list[i - 1].addr) {
-			qsort(p->list, p->n, sizeof(*p->list), piece_by_address);
+			xsort(p->list, p->n, sizeof(*p->list), piece_by_address);
 			return;
 		}
 }

@@ -93,8 +93,7 @@ size_t recording_list(const char *base, char ***names)
 	}
 	if (d)
 		closedir(d);
-	if (n)
-		qsort(list, n, sizeof(*list), recording_by_age);
+	xsort(list, n, sizeof(*list), recording_by_age);
 	*names = n ? xcalloc(n, sizeof(**names)) : NULL;
 	for (i = 0; i < n; i++)
 		(*names)[i] = list[i].name;

@@ -383,8 +383,7 @@ static void start_segments(struct reading *g)
 	}
 	for (size_t i = 0; i < g->n_reserved; i++)
 		start_add(s, &g->reserved_at[i]);
-	if (s->n)
-		qsort(s->segment, s->n, sizeof(*s->segment), segment_by_address);
+	xsort(s->segment, s->n, sizeof(*s->segment), segment_by_address);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct start_segment *one = &s->segment[i], *last = n ? &s->segment[n - 1] : NULL;
 
@@ -426,8 +425,7 @@ static void start_pages(struct reading *g, struct live *pages, size_t n)
 	struct start *s = &g->r->start;
 	size_t k = 0;
 
-	if (n)
-		qsort(pages, n, sizeof(*pages), live_by_address);
+	xsort(pages, n, sizeof(*pages), live_by_address);
 	for (size_t i = 0; i < n; i++) {
 		if (!pages[i].torch || !pages[i].page)
 			continue;
@@ -502,14 +500,12 @@ static void read_start(struct reading *g, uint64_t before)
 			step[r->step[i].block] = &r->step[i];
 	start_segments(g);
 	start_pages(g, driver, g->driver.n);
-	if (g->blocks.n)
-		qsort(blocks, g->blocks.n, sizeof(*blocks), live_by_address);
+	xsort(blocks, g->blocks.n, sizeof(*blocks), live_by_address);
 	start_blocks(g, blocks, g->blocks.n, step);
 	for (size_t i = 0; i < r->start.n; i++)
 		if (!r->start.segment[i].expandable)
 			r->start.reserved += r->start.segment[i].size;
-	if (r->start.n)
-		qsort(r->start.segment, r->start.n, sizeof(*r->start.segment), segment_by_age);
+	xsort(r->start.segment, r->start.n, sizeof(*r->start.segment), segment_by_age);
 	r->start.steps = r->n;
 	r->start.acts = r->n_acts;
 	r->facts.steps = 0;

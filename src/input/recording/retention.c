@@ -42,7 +42,7 @@ static size_t collect_marks(struct mark **marks, const struct moment *m, struct 
 		if (p.kind == CW_MEM_TORCH && p.device == m->device && f[i]->made_ticks <= m->when)
 			list[n++] = (struct mark){f[i]->made_ticks, kinds_about(k, &p)->backward};
 	}
-	qsort(list, n, sizeof(*list), by_newest);
+	xsort(list, n, sizeof(*list), by_newest);
 	*marks = list;
 	return n;
 }
@@ -118,8 +118,7 @@ static void join_piles(struct piles *p)
 {
 	size_t n = 0;
 
-	if (p->n)
-		qsort(p->list, p->n, sizeof(*p->list), by_stack_and_pass);
+	xsort(p->list, p->n, sizeof(*p->list), by_stack_and_pass);
 	for (size_t i = 0; i < p->n; i++) {
 		struct pile one = p->list[i], *to = n ? &p->list[n - 1] : NULL;
 

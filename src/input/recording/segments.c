@@ -192,8 +192,7 @@ void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k,
 		if (s->list[i].largest > s->largest)
 			s->largest = s->list[i].largest;
 	}
-	if (s->n)
-		qsort(s->list, s->n, sizeof(*s->list), segment_by_free);
+	xsort(s->list, s->n, sizeof(*s->list), segment_by_free);
 	segment_draw(s, &m->torch);
 	find_pins(s, m, k, pool);
 }

@@ -63,8 +63,7 @@ static int order_of(uint64_t a, uint64_t b)
 
 static void list_sort(struct list *l, int (*by)(const void *, const void *))
 {
-	if (l->n > 1)
-		qsort(l->item, l->n, sizeof(*l->item), by);
+	xsort(l->item, l->n, sizeof(*l->item), by);
 }
 
 /* --- what cannot be true ------------------------------------------------------------------------ */

@@ -194,7 +194,7 @@ void site_turns_of(struct trace *t, uint32_t site, uint32_t loop, struct site_tu
 			out->bytes += block[i]->size;
 		}
 	}
-	qsort(path, paths, sizeof(*path), path_order);
+	xsort(path, paths, sizeof(*path), path_order);
 	for (size_t i = 0; i < paths; i++) {
 		struct turn_share *s = &out->share[out->n];
 

@@ -106,15 +106,13 @@ static void use_segments(struct snap_device *d, const struct snapshot *s, const 
 		use_add(part_of(d, &cap, g), s, g);
 		add_pins(pin, s, l, g);
 	}
-	if (d->n_parts)
-		qsort(d->part, d->n_parts, sizeof(*d->part), larger_part);
+	xsort(d->part, d->n_parts, sizeof(*d->part), larger_part);
 	for (uint32_t i = 0; i < l->table.n; i++) {
 		pin[i].line = i;
 		if (pin[i].kept)
 			pin[d->n_pins++] = pin[i];
 	}
-	if (d->n_pins)
-		qsort(pin, d->n_pins, sizeof(*pin), more_kept);
+	xsort(pin, d->n_pins, sizeof(*pin), more_kept);
 	d->pin = xrealloc(pin, d->n_pins + 1, sizeof(*pin));
 }
 
@@ -152,8 +150,7 @@ size_t snap_holders(const struct snap_device *d, const struct snap_lines *l, siz
 		if (all.h[i].blocks)
 			all.h[n++] = all.h[i];
 	}
-	if (n)
-		qsort(all.h, n, sizeof(*all.h), more_held);
+	xsort(all.h, n, sizeof(*all.h), more_held);
 	*list = all.h;
 	return n;
 }

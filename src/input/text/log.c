@@ -250,7 +250,7 @@ static void log_collect_words(struct text_log *l, const char *const *words, size
 	for (size_t i = 0; i < n_messages; i++)
 		if (messages[i].logged)
 			l->words[l->n_words++] = message_needle(l, &messages[i]);
-	qsort(l->words + start, l->n_words - start, sizeof(*l->words), compare_words);
+	xsort(l->words + start, l->n_words - start, sizeof(*l->words), compare_words);
 	n = start;
 	for (size_t i = start; i < l->n_words; i++)
 		if (i == start || strcmp(l->words[i], l->words[n - 1]))

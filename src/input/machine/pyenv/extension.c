@@ -458,8 +458,7 @@ void env_extensions(struct env_work *w)
 	extensions_walk_cache(&x);
 	torch_symbols_close(&x.symbols);
 	pure_folders_release(&x.pure);
-	if (x.n)
-		qsort(x.item, x.n, sizeof(*x.item), extension_by_path);
+	xsort(x.item, x.n, sizeof(*x.item), extension_by_path);
 	w->e->extension = pool_alloc(w->s->pool, (x.n + 1) * sizeof(*x.item));
 	if (x.n)
 		memcpy(w->e->extension, x.item, x.n * sizeof(*x.item));

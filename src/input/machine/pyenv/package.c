@@ -185,8 +185,7 @@ static void packages_sort(struct package_list *l)
 {
 	for (size_t i = 0; i < l->n; i++)	/* qsort is not stable: the place stands in a field that is not used yet */
 		l->item[i].n_cut = (int)i;
-	if (l->n)
-		qsort(l->item, l->n, sizeof(*l->item), package_by_name);
+	xsort(l->item, l->n, sizeof(*l->item), package_by_name);
 	for (size_t i = 0; i < l->n; i++) {
 		struct py_package *p = &l->item[i];
 
