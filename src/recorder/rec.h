@@ -318,8 +318,20 @@ void chunk_promise(uint32_t len);
 void *chunk_promised(enum cw_chunk_kind kind, uint32_t len);
 void chunk_rename(const void *chunk, enum cw_chunk_kind kind);
 struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots);
-/* Its first lap will cause no page faults, where the kernel can do that. */
-void ring_warm(const struct cw_ring *r);
+/* Using it will cause no page faults, where the kernel can do that. `p` begins a page. */
+void chunk_warm(const void *p, size_t len);
+/* What fills from its start, a slot for each event, would add a page to the program's resident memory now and then, for hours: that
+ * looks like a leak of the program. So with every page that is used, eight are mapped; `off`: of a slot with which one begins. */
+void chunk_warm_ahead(const void *chunk, size_t off, size_t len);
+static inline bool begins_page(const void *slot, size_t size)
+{
+	return unlikely(((uintptr_t)slot & 4095) < size);
+}
+static inline void ring_ahead(const struct cw_ring *r, const void *slot, size_t size)
+{
+	if (begins_page(slot, size) && r->head < r->n_slots)
+		chunk_warm_ahead(r, (size_t)((const char *)slot - (const char *)r), sizeof(*r) + r->n_slots * size);
+}
 uint32_t heap_alloc(uint32_t len);			/* both with the intern lock held */
 uint32_t heap_alloc_layout(uint32_t len);
 uint32_t intern_string(const char *text, size_t len);

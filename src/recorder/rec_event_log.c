@@ -34,6 +34,9 @@ static bool part_add(void)
 		parts.most = parts.n;	/* from here on it is a ring: the reader counts on its size */
 		return false;
 	}
+	/* all at once: a part that is mapped page by page looks like a leak of the program, to those who watch its memory */
+	if (parts.n)
+		chunk_warm(p, bytes);
 	parts.part[parts.n++] = p;
 	return true;
 }

@@ -330,6 +330,7 @@ void note_call(const struct call_note *c)
 	s = (struct cw_call *)(r + 1) + (i & (CW_RING_CALLS - 1));
 	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_release);
+	ring_ahead(r, s, sizeof(*s));
 	r->head = i + 1;
 	s->ticks = rec_ticks();
 	s->api = c->api;

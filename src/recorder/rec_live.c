@@ -145,6 +145,7 @@ HOT void live_keep_freed(struct live_table *l, const struct cw_allocation *a, ui
 	s = (struct cw_freed *)(r + 1) + (r->head & (r->n_slots - 1));
 	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_release);
+	ring_ahead(r, s, sizeof(*s));
 	r->head++;
 	s->addr = a->addr;
 	s->size = a->size;

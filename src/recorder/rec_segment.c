@@ -29,6 +29,8 @@
 #define INTERRUPTED_MAX	100
 #define LARGE_PAGE	((size_t)2 << 20)
 #define WAKE_NS		1000000000u
+#define PAGE		4096u
+#define PAGES_AHEAD	8u
 
 struct spin intern_lock, fail_lock, graph_lock;
 LOCK_LISTED(intern, intern_lock);
@@ -294,11 +296,24 @@ struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n
 	return r;
 }
 
-void ring_warm(const struct cw_ring *r)
+void chunk_warm(const void *p, size_t len)
 {
-	uintptr_t from = (uintptr_t)r & ~(uintptr_t)4095;
+	static atomic_bool cannot;	/* an old kernel */
+	int saved = errno;
 
-	madvise((void *)from, sizeof(*r) + (size_t)r->slot_size * r->n_slots, MADV_POPULATE_WRITE);
+	if (!atomic_load_explicit(&cannot, memory_order_relaxed) && !sandbox_is_new() &&
+	    madvise((void *)p, len, MADV_POPULATE_WRITE) < 0 && errno == EINVAL)
+		atomic_store(&cannot, true);
+	errno = saved;
+}
+
+void chunk_warm_ahead(const void *chunk, size_t off, size_t len)
+{
+	size_t page = off / PAGE, from = (page * PAGES_AHEAD + 2 - PAGES_AHEAD) * PAGE;	/* behind page 1: page 2, and so on */
+	size_t most = PAGES_AHEAD * PAGE;
+
+	if (page && from < len)
+		chunk_warm((const char *)chunk + from, len - from < most ? len - from : most);
 }
 
 /* ---- heap ---------------------------------------------------------------------------------------- */

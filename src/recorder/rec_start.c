@@ -495,7 +495,7 @@ struct cw_ring *rec_launch_ring(struct rec_thread *t)
 		ring_own(t->launches, t->tid);
 		t->turns.links = 0;	/* look at the loops again: there is room for them now */
 		if (t->launches) {
-			ring_warm(t->launches);
+			chunk_warm(t->launches, sizeof(*t->launches) + CW_RING_LAUNCHES * sizeof(struct cw_launch));
 		} else {
 			t->no_launch_ring = true;
 			shared_add(&rec.h->lost_threads, 1);

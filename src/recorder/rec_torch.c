@@ -374,6 +374,7 @@ EXPORT HOT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
 			r->thread_key = number ? number() : 0;
 		}
 		node = (struct cw_node *)(r + 1) + (n & (CW_RING_NODES - 1));
+		ring_ahead(r, node, sizeof(*node));
 		node->seq_low = (uint32_t)n;
 		node->stack = stack_here();
 		r->head = n + 1;

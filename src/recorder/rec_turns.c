@@ -890,6 +890,7 @@ static inline void log_turn(struct cw_ring *r, uint64_t launch, uint32_t depth, 
 
 	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_release);
+	ring_ahead(r, s, sizeof(*s));
 	r->head++;
 	s->launch = launch;
 	s->depth = depth;
@@ -939,10 +940,13 @@ static struct cw_turn *record_new(void)
 {
 	struct cw_turn *r = at(turns.free);
 
-	if (turns.record && turns.n_records < RECORDS)
-		return &turns.record[turns.n_records++];
-	if (r)
+	if (turns.record && turns.n_records < RECORDS) {
+		r = &turns.record[turns.n_records++];
+		if (begins_page(r, sizeof(*r)))
+			chunk_warm_ahead(turns.record, (size_t)((char *)r - (char *)turns.record), RECORDS * sizeof(*r));
+	} else if (r) {
 		turns.free = r->next;
+	}
 	return r;
 }
 
