@@ -49,7 +49,7 @@ REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 # readers of GPU code are shared with the CLI, but built for a shared library
 SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o) $(SIM_FORMATS:%=$(B)/obj/sim_formats/%.o)
-PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c src/base/private.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
+PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c $(wildcard src/base/private*.c),$(sort $(wildcard src/base/*.c src/probe/*.c))))
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -llzma -lzstd -Wl,-Bdynamic -ldl -lm
 # and what keeps glibc 2.28 sufficient (src/portable/portable.h); sanitizers bring their own versions of these functions
@@ -303,7 +303,7 @@ FUZZERS := $(patsubst %,$(B)/tests/fuzz_%,trace replay dump run snapshot fatbin 
 # What the parts of the check need, besides the program. BUILT_BEFORE: tests/parts.py runs them after all was built, and then none builds
 # anything, although a source may have been edited meanwhile: other parts use the old one.
 built    = $(if $(BUILT_BEFORE),,$(1))
-BUILT   := $(FUZZERS) $(B)/tests/many $(B)/tests/libinject_job.so $(if $(SAN),,$(WHEEL) $(B)/cuwhy-static)
+BUILT   := $(FUZZERS) $(B)/tests/many $(B)/tests/hide $(B)/tests/libinject_job.so $(if $(SAN),,$(WHEEL) $(B)/cuwhy-static)
 
 # Every suite records the rules that matched in it; a rule that never matched fails the check: add a case or remove the rule.
 FIRED := $(abspath $(B))/rules-fired
@@ -357,7 +357,7 @@ check-fuzz: parts $(call built,$(FUZZERS))
 check-dumps: parts
 	@$(PYTHON) tests/dump/check_real.py $(B)
 
-check-text: parts $(call built,$(B)/tests/many)
+check-text: parts $(call built,$(B)/tests/many $(B)/tests/hide)
 	@$(PYTHON) tests/text/check.py $(B)
 
 # Every command that is advised, and the pages of the causes.
@@ -471,7 +471,7 @@ $(B)/tests/fuzz_code: $(B)/obj/src/sim/sim_unpack.o
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 
-$(B)/tests/many: tests/text/many.c $(LIB_OBJ)
+$(B)/tests/many $(B)/tests/hide: $(B)/tests/%: tests/text/%.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 
 # The recipes of CONTRIBUTING.md, in a copy of the tree.

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import itertools
 import json
 import os
-import shutil
 import subprocess
 import sysconfig
 import time
+from importlib import metadata
 from typing import Any, Iterator, List, Optional, Tuple
+
+from ._writers import no_more
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _OUTPUT_MAX = 64 << 20
@@ -19,27 +24,68 @@ class CuwhyError(Exception):
     """cuwhy itself failed: its program is missing, did not answer in time, or could not analyze its input."""
 
 
-def _places() -> Iterator[str]:
-    named = os.environ.get("CUWHY_PROGRAM")
-    if named:
-        yield named
-        return
-    site = os.path.dirname(_HERE)
-    yield os.path.join(site, "..", "..", "..", "bin", "cuwhy")  # lib/pythonX.Y/site-packages
+def _same_bytes(path: str, wanted: metadata.FileHash) -> bool:
+    digest = hashlib.new(wanted.mode)
+    with open(path, "rb") as f:
+        while block := f.read(1 << 20):
+            digest.update(block)
+    return base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode() == wanted.value
+
+
+def _recorded(site: str) -> Iterator[str]:
+    """The program that was installed with this package, by the installation's own list of files. `pip install --target` moves files
+    without changing the list, so that only the bytes say whether what is at that place now is what was installed."""
+    for found in metadata.distributions(name="cuwhy", path=[site]):
+        for file in found.files or []:
+            if file.name != "cuwhy" or file.parent.name != "bin":
+                continue
+            path = str(found.locate_file(file))
+            if file.hash and os.path.isfile(path) and _same_bytes(path, file.hash):
+                yield path
+
+
+def _own(site: str) -> Iterator[str]:
+    """Where the program that came with this package may be."""
     yield os.path.join(site, "bin", "cuwhy")  # pip install --target
-    yield os.path.join(site, "..", "build", "cuwhy")  # a checkout
-    yield os.path.join(sysconfig.get_path("scripts"), "cuwhy")
-    found = shutil.which("cuwhy")
-    if found:
-        yield found
+    if os.path.isfile(os.path.join(os.path.dirname(site), "tools", "wheel.py")):
+        yield os.path.join(os.path.dirname(site), "build", "cuwhy")  # a checkout
+    yield from _recorded(site)  # an environment, --user, --prefix
+
+
+def _others() -> Iterator[str]:
+    """Where another cuwhy may be installed. Relative folders of PATH would be whatever the working directory has."""
+    folders = [sysconfig.get_path("scripts"), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    return (os.path.join(folder, "cuwhy") for folder in folders if os.path.isabs(folder))
+
+
+def _find() -> str:
+    unsafe = ""
+    for path in itertools.chain(_own(os.path.dirname(_HERE)), _others()):
+        if not os.path.isfile(path) or not os.access(path, os.X_OK):
+            continue
+        if no_more(path, than=_HERE):
+            return os.path.realpath(path)
+        unsafe = unsafe or path
+    if unsafe:
+        raise CuwhyError(f"the program '{unsafe}' is not used: others than those who can change this package can change it or a folder "
+                         "above it; if it is yours, name it in the environment variable CUWHY_PROGRAM")
+    raise CuwhyError("the program 'cuwhy' was found neither beside this package nor in PATH")
+
+
+_found: Optional[str] = None
 
 
 def program() -> str:
     """The path of the command. The environment variable CUWHY_PROGRAM overrides it."""
-    for path in _places():
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            return os.path.realpath(path)
-    raise CuwhyError("the program 'cuwhy' was found neither beside this package nor in PATH")
+    global _found
+    named = os.environ.get("CUWHY_PROGRAM")
+    if named:
+        if os.path.isfile(named) and os.access(named, os.X_OK):
+            return os.path.realpath(named)
+        raise CuwhyError(f"CUWHY_PROGRAM is '{named}', which is no program")
+    if _found is None or not os.path.isfile(_found):
+        _found = _find()
+    return _found
 
 
 class Deadline:

@@ -53,6 +53,60 @@ enum fs_trust fs_trust(const char *path)
 	return trust;
 }
 
+/* Calls `is` for a file and every folder above it, until it says yes. What cannot be looked at counts as `unknown`. */
+static bool any_above(const char *path, bool (*is)(const struct stat *st, const void *of), const void *of, bool unknown)
+{
+	char *at = xstrdup(path);
+	bool yes = path[0] != '/' && unknown;
+	struct stat st;
+
+	for (size_t n = strlen(at); !yes && n; n--) {
+		if (n > 1 && at[n] != '/' && at[n])
+			continue;	/* in the middle of a name */
+		at[n] = '\0';
+		yes = lstat(at, &st) == 0 ? is(&st, of) : unknown;
+	}
+	free(at);
+	return yes;
+}
+
+/* In a folder like /tmp, what is there stays what it is. */
+static mode_t open_to(const struct stat *st)
+{
+	return S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) ? 0 : st->st_mode;
+}
+
+static bool is_open(const struct stat *st, const void *unused)
+{
+	(void)unused;
+	return open_to(st) & S_IWOTH;
+}
+
+static bool is_of_user(const struct stat *st, const void *uid)
+{
+	return st->st_uid == *(const uid_t *)uid;
+}
+
+static bool is_of_group(const struct stat *st, const void *gid)
+{
+	return (open_to(st) & S_IWGRP) && st->st_gid == *(const gid_t *)gid;
+}
+
+static bool has_more_writers(const struct stat *st, const void *than)
+{
+	bool private = st->st_gid == st->st_uid;
+
+	if (st->st_uid != 0 && st->st_uid != geteuid() && !any_above(than, is_of_user, &st->st_uid, false))
+		return true;
+	return (open_to(st) & S_IWOTH) ||
+	       ((open_to(st) & S_IWGRP) && !private && !any_above(than, is_of_group, &st->st_gid, false));
+}
+
+bool fs_no_more_writers(const char *path, const char *than)
+{
+	return any_above(than, is_open, NULL, false) || !any_above(path, has_more_writers, than, true);
+}
+
 static int make_one(const char *path, struct err *e)
 {
 	int code;

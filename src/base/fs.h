@@ -22,6 +22,10 @@ enum fs_trust {
 };
 enum fs_trust fs_trust(const char *path);
 
+/* Can everybody who can change the file at `path` change the one at `than`, too? Then using it risks nothing that using `than` did
+ * not. Both are absolute, without symbolic links; root and this user do not count. */
+bool fs_no_more_writers(const char *path, const char *than);
+
 /* Creates a folder and its missing parents. 0 if it already exists. */
 int fs_mkdirs(const char *path, struct err *e);
 

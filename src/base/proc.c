@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/proc.h"
 
@@ -121,15 +122,20 @@ char *proc_find_part(const char *name)
 {
 	/* the last one is for the wheel: `pip install --target` omits a wheel's lib folder */
 	static const char *const places[] = {"", "../lib/cuwhy/", "../libexec/cuwhy/"};
-	char *dir = proc_self_dir(), *path, *real = NULL;
+	char *self = realpath("/proc/self/exe", NULL), *dir = proc_self_dir(), *path, *real = NULL;
 	size_t i;
 
 	for (i = 0; dir && !real && i < sizeof(places) / sizeof(places[0]); i++) {
 		path = xasprintf("%s/%s%s", dir, places[i], name);
 		real = realpath(path, NULL);
+		if (real && self && !fs_no_more_writers(real, self)) {
+			free(real);	/* a program that was copied to /tmp, and what somebody put beside it */
+			real = NULL;
+		}
 		free(path);
 	}
 	free(dir);
+	free(self);
 	return real;
 }
 

@@ -24,8 +24,8 @@ bool proc_environ_has(pid_t pid, const char *assignment);
 /* The folder that holds the running executable; owned by the caller, NULL when unknown. */
 char *proc_self_dir(void);
 
-/* Finds one of our parts by name: next to the executable, or where `make install` or the wheel puts it. Owned by the caller;
- * NULL if it is not found. */
+/* Finds one of our parts by name: next to the executable, or where `make install` or the wheel puts it; never a file that others could
+ * change than those who can change the program. Owned by the caller; NULL if it is not found. */
 char *proc_find_part(const char *name);
 
 uint64_t proc_mono_ns(void);

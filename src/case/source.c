@@ -16,6 +16,7 @@
 #include "base/str.h"
 
 #define SOURCE_BYTES_MAX (16u << 20)	/* nobody writes more by hand */
+#define CONTEXT_BYTES	(128 << 10)	/* before and behind a line */
 #define KEPT_FILES_MAX	256
 #define KEPT_LINES_MAX	1024		/* of a file */
 #define TRAINS		"trains"	/* beside the lines of a file */
@@ -122,23 +123,42 @@ static void lines_keep(struct source_book *b, const char *file, const char *key,
 		json_decref(value);
 }
 
-static char *line_of_text(const struct buf *text, uint32_t number, struct pool *pool)
+static const char *line_in(const char *s, const char *end, uint32_t number)
 {
-	const char *s = text->data, *end = text->data + text->len, *stop;
-	char *line, *shown;
-
 	for (uint32_t at = 1; s && at < number; at++) {
 		s = memchr(s, '\n', (size_t)(end - s));
 		s = s ? s + 1 : NULL;
 	}
-	if (!s || s == end)
+	return s == end ? NULL : s;
+}
+
+/* The lines around one, without secrets: what a line says about itself may begin some lines above, or end below. */
+static char *without_secrets(const char *text, const char *end, const char *line, uint32_t *number)
+{
+	const char *from = line - text > CONTEXT_BYTES ? line - CONTEXT_BYTES : text,
+		   *to = end - line > CONTEXT_BYTES ? line + CONTEXT_BYTES : end;
+
+	while (from > text && from[-1] != '\n')
+		from--;
+	to = to < end && memchr(to, '\n', (size_t)(end - to)) ? memchr(to, '\n', (size_t)(end - to)) : end;
+	*number = 1;
+	for (const char *s = from; s < line; s++)
+		*number += *s == '\n';
+	return private_hide_secrets(xasprintf("%.*s", (int)(to - from), from), NULL);
+}
+
+static char *line_of_text(const struct buf *text, uint32_t number, struct pool *pool)
+{
+	const char *end = text->data + text->len, *s = text->data ? line_in(text->data, end, number) : NULL, *shown;
+	char *around, *line = NULL;
+
+	if (!s)
 		return NULL;
-	stop = memchr(s, '\n', (size_t)(end - s));
-	stop = stop ? stop : end;
-	shown = private_hide_secrets(xasprintf("%.*s", (int)(stop - s), s), NULL);	/* half of a token would not be recognized */
-	line = pool_copy(pool, shown, strnlen(shown, SOURCE_TEXT_MAX));
-	free(shown);
-	line[strcspn(line, "\r")] = '\0';
+	around = without_secrets(text->data, end, s, &number);
+	shown = line_in(around, around + strlen(around), number);
+	line = pool_copy(pool, shown ? shown : "", shown ? strnlen(shown, SOURCE_TEXT_MAX) : 0);
+	free(around);
+	line[strcspn(line, "\r\n")] = '\0';
 	str_make_utf8(line);
 	return line;
 }

@@ -74,3 +74,37 @@ def rule__pages_and_exports_hold_neither_secrets_nor_names_of_homes(box):
             text = stream.read()
         assert "/home/user/data" in text or name == "issue.md", name  # which quotes no command line
         none_in(text, name, "xyzzy")
+
+
+CODE = """
+import cudrv, os
+cudrv.init()
+def login(**more): pass
+password = "plugh00"
+os.environ["HF_TOKEN"] = "plugh01"
+db = {"password" : "plugh02"}
+login(api_key = "plugh03")
+cudrv.launch(cudrv.kernel("nop"), (1, 80000), (1,)); aws_secret_access_key = "plugh04"
+client_secret = '''
+plugh05
+'''
+user, password = "bob", "plugh06"
+"""
+
+
+def rule__secrets_in_the_code_around_a_failure_stay_there(box):
+    """The page quotes the lines around the failing one, and a line may be the middle of a text that began above it."""
+    job = os.path.join(box.scratch, "job")
+    run = box.under(box.script(CODE) + ["--wandb-key", "plugh07"], "--job", job, CUWHY_JOB_ID="1", RANK="0")
+    same(run.status, 1, "status")
+    for argv in (("explain", run.folder), ("explain", "-v", run.folder), ("explain", "--json", run.folder), ("report", "--markdown", run.folder)):
+        none_in(told(box, *argv), " ".join(argv[:-1]))
+    page = os.path.join(box.scratch, "page.html")
+    told(box, "report", "-o", page, run.folder)
+    shared = [os.path.join(folder, name) for folder, _, names in os.walk(job) for name in names]
+    assert shared, "the job folder is empty"
+    for path in [page, os.path.join(run.folder, "verdict.json")] + shared:
+        with open(path, "rb") as stream:
+            text = stream.read().decode(errors="replace")
+        none_in(text, os.path.basename(path))
+        assert path != page or "os.environ" in text, "the page quotes no code"

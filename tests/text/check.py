@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import advice  # noqa: E402
 import clothes  # noqa: E402
 import reports  # noqa: E402
+import hidden  # noqa: E402
 import joined  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -326,7 +327,7 @@ def main():
     p.add_argument("-j", "--jobs", type=int, default=jobs)
     p.add_argument("--cases", default=CASES)
     p.add_argument("--show", action="store_true", help="print every case, the tuned reports that are wrong, and a table by package")
-    p.add_argument("--only", help="reports, cases, own, clothes, clean, examples or joined")
+    p.add_argument("--only", help="reports, cases, own, clothes, clean, examples, joined or secrets")
     p.add_argument("--kind", action="append", help="only these clothes")
     p.add_argument("--every", type=int, default=3, help="each text wears one kind of clothes in so many; 1: all of them")
     o = p.parse_args()
@@ -338,7 +339,8 @@ def main():
              "clothes": lambda: check_clothes(o.build, o.cases, o.kind, 1 if o.kind else o.every, o.show),
              "clean": lambda: check_clean(cuwhy),
              "examples": lambda: check_examples(cuwhy),
-             "joined": lambda: check_joined(cuwhy)}
+             "joined": lambda: check_joined(cuwhy),
+             "secrets": lambda: hidden.check(os.path.join(ROOT, o.build))}
     results = [run() for name, run in tests.items() if not o.only or o.only == name]
     print("text: flaws of the advice: %d" % len(flaws))
     print("".join("  %s\n" % found for found in sorted(flaws)), end="")

@@ -274,6 +274,41 @@ static void fs__a_path_is_trusted_if_nobody_else_can_replace_any_part_of_it(void
 	free(dir);
 }
 
+static void fs__what_is_used_has_no_more_writers_than_the_program(void **state)
+{
+	char *dir = scratch(), *sub = fs_join(dir, "sub"), *file = fs_join(sub, "file"), *other = fs_join(dir, "other");
+
+	(void)state;
+	assert_int_equal(fs_mkdirs(sub, NULL), 0);
+	assert_int_equal(fs_write(file, "x", 1, NULL), 0);
+	assert_int_equal(fs_write(other, "x", 1, NULL), 0);
+	assert_true(fs_no_more_writers(file, other));
+	assert_true(fs_no_more_writers("/", file));
+	assert_true(fs_no_more_writers(file, "/"));
+	assert_int_equal(chmod(sub, 0777), 0);
+	assert_false(fs_no_more_writers(file, other));
+	assert_true(fs_no_more_writers(other, file));
+	assert_true(fs_no_more_writers(file, file));	/* who can change the one can change the other */
+	assert_int_equal(chmod(sub, 01777), 0);
+	assert_true(fs_no_more_writers(file, other));
+	assert_false(fs_no_more_writers("/nonexistent/x", other));
+	assert_false(fs_no_more_writers("relative", other));
+	if (geteuid() == 0) {
+		assert_int_equal(chown(file, 54399, 54399), 0);
+		assert_false(fs_no_more_writers(file, other));
+		assert_int_equal(chown(other, 54399, 54399), 0);
+		assert_true(fs_no_more_writers(file, other));
+		assert_int_equal(chown(file, 0, 54399), 0);
+		assert_int_equal(chmod(file, 0664), 0);
+		assert_false(fs_no_more_writers(file, other));
+	}
+	fs_remove_dir(dir, 3);
+	free(other);
+	free(file);
+	free(sub);
+	free(dir);
+}
+
 static bool is_old_file(const char *name)
 {
 	return str_starts(name, "old");
@@ -674,6 +709,7 @@ int main(void)
 		cmocka_unit_test(fs__files_are_private_and_whole),
 		cmocka_unit_test(fs__a_path_is_trusted_if_nobody_else_can_replace_any_part_of_it),
 		cmocka_unit_test(fs__a_mark_is_removed_last),
+		cmocka_unit_test(fs__what_is_used_has_no_more_writers_than_the_program),
 		cmocka_unit_test(fs__a_folder_is_emptied_of_our_own_files_or_not_at_all),
 		cmocka_unit_test(fs__what_is_no_file_stays_what_it_is),
 		cmocka_unit_test(fs__zeros_become_holes_and_come_back),

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "input/text/observe.h"
 #include "write/code.h"
@@ -274,6 +275,54 @@ static void stream__does_not_depend_on_the_pieces(void **state)
 	needles_free(d);
 }
 
+struct marks {
+	bool seen[4];
+	uint64_t last;	/* line with the last of them */
+};
+
+static void see_marks(void *arg, const char *s, size_t len, uint64_t number, bool gap)
+{
+	struct marks *m = arg;
+	char words[] = "CUDA error: 0";
+
+	(void)gap;
+	for (size_t i = 0; i < 4; i++) {
+		words[strlen(words) - 1] = (char)('0' + i);
+		if (memmem(s, len, words, strlen(words))) {
+			m->seen[i] = true;
+			m->last = i == 3 ? number : m->last;
+		}
+	}
+}
+
+/* Errors at the beginning of a very long line, in its middle, at its end, and on the line after it. */
+static void stream__no_line_is_too_long(void **state)
+{
+	static const char *const words[] = {"CUDA error: "};
+	static const size_t pieces[] = {1 << 20, 65536, 4093}, longs[] = {20000, 622000, 622500, 622592, 630000, 1300000, 5000000};
+	struct needles *d = needles_new(words, 1, NEEDLE_FAST);
+
+	(void)state;
+	for (size_t k = 0; k < 3 * sizeof(longs) / sizeof(longs[0]); k++) {
+		size_t size = longs[k / 3];
+		char *fill = xcalloc(1, size / 2 + 1), *text;
+		struct marks marks = {0};
+		struct stream *st = stream_new(d, see_marks, &marks);
+
+		memset(fill, 'x', size / 2);
+		text = xasprintf("first\nCUDA error: 0 %s CUDA error: 1 %s CUDA error: 2\nCUDA error: 3\nlast\n", fill, fill);
+		stream_in_pieces(st, text, strlen(text), pieces[k % 3]);
+		for (size_t i = 0; i < 4; i++)
+			if (!marks.seen[i])
+				fail_msg("a line of %zu bytes, read %zu at a time: error %zu was not passed on", size, pieces[k % 3], i);
+		assert_int_equal(marks.last, 3);
+		stream_free(st);
+		free(text);
+		free(fill);
+	}
+	needles_free(d);
+}
+
 static void see_whole_line(void *arg, const char *s, size_t len, uint64_t number, bool gap)
 {
 	assert_true(len >= 4 && !memcmp(s, "h:1 ", 4));
@@ -474,6 +523,27 @@ static void clothes__a_traceback_on_one_line_has_its_frames(void **state)
 	expect_error("Mar  4 11:12:13 node7 train[4711]: Traceback (most recent call last):#012  File \"a.py\", line 10, in f#012    x()#012"
 		     "KeyError: two\n",
 		     "KeyError", "two", "a.py", "x()");
+}
+
+/* A progress bar that was drawn a thousand times, and as many lines in one of syslog's or in one JSON string. */
+static void clothes__a_line_has_as_many_parts_as_there_are(void **state)
+{
+	static const char *const forms[][2] = {{"\r", "\n"}, {"#012", "\n"}, {"\\n", "\"}\n"}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(forms) / sizeof(forms[0]); k++) {
+		struct buf text;
+
+		buf_init(&text, 1u << 20);
+		buf_adds(&text, k == 2 ? "{\"log\": \"" : "");
+		for (unsigned i = 0; i < 1000; i++)
+			buf_printf(&text, "%u%%%s", i % 100, forms[k][0]);
+		buf_printf(&text, "Traceback (most recent call last):%s  File 'a.py', line 10, in f%s    x()%s"
+				  "RuntimeError: CUDA error: an illegal memory access was encountered%s",
+			   forms[k][0], forms[k][0], forms[k][0], forms[k][1]);
+		expect_cause(text.data, "illegal-access-out-of-bounds");
+		buf_release(&text);
+	}
 }
 
 static void clothes__lines_cut_at_a_width_are_joined(void **state)
@@ -1001,6 +1071,7 @@ int main(void)
 		cmocka_unit_test(needles__all_in_a_line_are_found_once),
 		cmocka_unit_test(needles__anchors_hold_a_line_at_its_ends),
 		cmocka_unit_test(crash__names_the_library),
+		cmocka_unit_test(stream__no_line_is_too_long),
 		cmocka_unit_test(stream__does_not_depend_on_the_pieces),
 		cmocka_unit_test(stream__passes_few_lines_on_for_a_word_that_is_everywhere),
 		cmocka_unit_test(stream__passes_words_on_again_after_an_error),
@@ -1008,6 +1079,7 @@ int main(void)
 		cmocka_unit_test(line__a_file_may_name_its_rank),
 		cmocka_unit_test(clothes__any_prefix_of_a_traceback_is_learned),
 		cmocka_unit_test(clothes__a_traceback_on_one_line_has_its_frames),
+		cmocka_unit_test(clothes__a_line_has_as_many_parts_as_there_are),
 		cmocka_unit_test(clothes__lines_cut_at_a_width_are_joined),
 		cmocka_unit_test(clothes__markup_is_taken_off),
 		cmocka_unit_test(clothes__what_looks_like_markup_stays),

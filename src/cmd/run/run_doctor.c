@@ -50,23 +50,7 @@ static bool named_python(const char *path)
 /* The program's file, found in PATH if it has no slash; owned by the caller, NULL if it is not Python. */
 static char *find_python(const char *word)
 {
-	const char *at = getenv("PATH");
-	char *path;
-
-	if (!named_python(word))
-		return NULL;
-	if (strchr(word, '/'))
-		return xstrdup(word);
-	for (; at && *at; at += *at == ':') {
-		size_t len = strcspn(at, ":");
-
-		path = xasprintf("%.*s/%s", (int)len, at, word);
-		if (access(path, X_OK) == 0)
-			return path;
-		free(path);
-		at += len;
-	}
-	return NULL;
+	return named_python(word) ? env_find_program(word) : NULL;
 }
 
 /* The interpreter of the process that failed, otherwise that of the program we started. */

@@ -18,7 +18,6 @@
 
 #define WINDOW_LINES	256
 #define WINDOW_BYTES	(64u << 10)
-#define PARTS_MAX	400	/* lines inside one line */
 
 struct clothes {
 	clothes_fn *line;
@@ -68,7 +67,7 @@ static void pass_on(struct clothes *c)
 	memcpy(c->piece.who, c->cleaned.who, sizeof(c->piece.who));
 	c->piece.rank = c->cleaned.rank;
 	c->piece.number = c->cleaned.number;
-	for (unsigned parts = 0; len && parts < PARTS_MAX; parts++) {
+	while (len) {
 		len = len + indent < sizeof(c->piece.text) ? len : sizeof(c->piece.text) - 1 - indent;
 		memset(c->piece.text, ' ', indent);
 		memcpy(c->piece.text + indent, piece, len);
@@ -167,7 +166,7 @@ static void keep(struct clothes *c, const char *s, size_t len)
 static void split(struct clothes *c, const char *s, size_t len, const char *end,
 		  void (*fn)(struct clothes *, const char *, size_t))
 {
-	for (unsigned parts = 0; parts < PARTS_MAX; parts++) {
+	for (;;) {
 		const char *at = memmem(s, len, end, strlen(end));
 		size_t n = at ? (size_t)(at - s) : len;
 
@@ -259,7 +258,7 @@ void clothes_line(struct clothes *c, const char *s, size_t len, uint64_t number)
 		len--;
 	if (!len)
 		keep(c, "", 0);
-	for (unsigned parts = 0; len && parts < 64; parts++) {
+	while (len) {
 		const char *cr = memchr(s, '\r', len);
 		size_t n = cr ? (size_t)(cr - s) : len;
 

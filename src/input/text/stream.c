@@ -171,17 +171,32 @@ static size_t tell_place(struct stream *st, size_t pos, size_t at, size_t limit,
 	return end < limit ? end + 1 : limit;
 }
 
-/* The first interesting place in a part of a very long line, with its surroundings. */
+static bool is_sparing(const struct stream *st, size_t which)
+{
+	return st->sparing && st->sparing[which];
+}
+
+/* Some words are in every other line of a log: its speed must not depend on them. */
+static void note_place(struct stream *st, size_t which)
+{
+	st->places[which]++;
+	if (st->places[which] >= ENOUGH || (is_sparing(st, which) && ++st->recent[which] >= SPARING))
+		needles_mute(st->needles, which, true);
+}
+
+/* The interesting places in a part of a very long line, each with its surroundings. */
 static void tell_long(struct stream *st, size_t pos, size_t end)
 {
+	const char *hit;
 	size_t which, at, from;
-	const char *hit = needles_find(st->needles, st->buf + pos, st->buf + end, &which);
 
-	if (!hit)
-		return;
-	at = (size_t)(hit - st->buf);
-	from = at > pos + STREAM_LINE_MAX / 8 ? at - STREAM_LINE_MAX / 8 : pos;
-	stream_tell(st, from, end);
+	while (pos < end && (hit = needles_find(st->needles, st->buf + pos, st->buf + end, &which))) {
+		at = (size_t)(hit - st->buf);
+		from = at > pos + STREAM_LINE_MAX / 8 ? at - STREAM_LINE_MAX / 8 : pos;
+		stream_tell(st, from, end);
+		note_place(st, which);
+		pos = from + STREAM_LINE_MAX;
+	}
 }
 
 /* Continues a line that began earlier. Returns where the next one begins. */
@@ -214,19 +229,6 @@ static size_t stretch_end(struct stream *st, size_t pos, size_t limit)
 		return limit;
 	end = line_end(st, (size_t)(st->stretch_ends - st->told_bytes), limit);
 	return end < limit ? end + 1 : limit;
-}
-
-static bool is_sparing(const struct stream *st, size_t which)
-{
-	return st->sparing && st->sparing[which];
-}
-
-/* Some words are in every other line of a log: its speed must not depend on them. */
-static void note_place(struct stream *st, size_t which)
-{
-	st->places[which]++;
-	if (st->places[which] >= ENOUGH || (is_sparing(st, which) && ++st->recent[which] >= SPARING))
-		needles_mute(st->needles, which, true);
 }
 
 /* Scans whole lines: [done, limit). */
@@ -309,9 +311,9 @@ void stream_filled(struct stream *st, size_t n)
 	st->bytes += n;
 	nl = kept ? memrchr(st->buf + st->len, '\n', kept) : NULL;
 	st->len += kept;
-	if (nl) {
+	if (nl)
 		stream_look(st, (size_t)(nl - st->buf) + 1);
-	} else if (st->len == KEEP + BLOCK && st->done <= KEEP) {
+	if (st->len == KEEP + BLOCK && st->done <= KEEP) {
 		/* a line longer than the buffer: scanned in parts that overlap */
 		stream_look(st, st->len - STREAM_LINE_MAX / 8);
 		st->in_long = true;
