@@ -59,6 +59,14 @@ void sim_run_nop(const struct sim_op *op, struct sim_fault *fault)
 	(void)fault;
 }
 
+/* A workspace, as a library's kernel uses it: what it does with it is not known. */
+void sim_run_uses(const struct sim_op *op, struct sim_fault *fault)
+{
+	SIM_PARAM(sim_addr, workspace, 0);
+
+	sim_kernel_touch(op, fault, SIM_INSN_LOAD, workspace, workspace ? 1 : 0);
+}
+
 void sim_run_fill(const struct sim_op *op, struct sim_fault *fault)
 {
 	SIM_PARAM(sim_addr, to, 0);
