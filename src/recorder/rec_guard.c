@@ -365,6 +365,22 @@ static void count_out(const struct guarded *r)
 	__atomic_fetch_sub(&d->count, 1, __ATOMIC_RELAXED);
 }
 
+/* What PyTorch gave a library to work in, it may take back while graphs have it: it clears its workspaces before each graph of
+ * torch.compile's, and other graphs that were captured with them are run again. Without us that memory stays mapped. A tensor of the
+ * program's that it frees is another matter: who runs the graph again uses freed memory. */
+static bool is_kept(const struct guarded *r)
+{
+	return r->pool || (r->own && r->captured_last && capture_between(r->captured_first, r->captured_last));
+}
+
+/* Graphs run in any stream. */
+static void free_record(uint32_t i)
+{
+	if (record(i)->captured_last)
+		record(i)->n_streams = GUARD_STREAMS + 1;
+	free_add(i);
+}
+
 bool guard_free(uint64_t addr, uint64_t stream)
 {
 	uint32_t i, stack = rec_self && rec_nesting ? stack_here() : 0;
@@ -383,10 +399,10 @@ bool guard_free(uint64_t addr, uint64_t stream)
 	else
 		stream_add(record(i), stream);
 	r = *record(i);
-	if (r.pool)
+	if (is_kept(&r))
 		record(i)->state = GUARD_KEPT;
 	else
-		free_add(i);
+		free_record(i);
 	guard_let_go();
 	count_out(&r);
 	if (stream == GUARD_AT_ONCE)	/* as cuMemFree does */
@@ -429,7 +445,7 @@ void guard_device_gone(int device)
 		if (r->state == GUARD_LIVE)
 			count_out(r);
 		r->n_streams = GUARD_STREAMS + 1;
-		r->pool = 0;
+		r->pool = r->captured_last = 0;
 		free_add(i);
 	}
 	guard_let_go();
@@ -437,22 +453,59 @@ void guard_device_gone(int device)
 	device_forget(device);
 }
 
+static void kept_gone(uint32_t i)
+{
+	if (record(i)->state != GUARD_KEPT || is_kept(record(i)))
+		return;
+	record(i)->n_streams = GUARD_STREAMS + 1;
+	free_add(i);
+}
+
 void guard_pool_gone(uint32_t pool)
 {
 	if (!guard_hold())
 		return;
-	for (uint32_t i = 1; i < records_end(); i++) {
-		struct guarded *r = record(i);
-
-		if (r->pool != pool)
-			continue;
-		if (r->state == GUARD_KEPT) {
-			r->n_streams = GUARD_STREAMS + 1;
-			r->pool = 0;
-			free_add(i);
-		} else if (r->state == GUARD_LIVE) {
-			r->pool = 0;
+	for (uint32_t i = 1; i < records_end(); i++)
+		if (record(i)->pool == pool) {
+			record(i)->pool = 0;
+			kept_gone(i);
 		}
+	guard_let_go();
+}
+
+void guard_graph_gone(void)
+{
+	if (!guard_hold())
+		return;
+	for (uint32_t i = 1; i < records_end(); i++)
+		kept_gone(i);
+	guard_let_go();
+}
+
+static void captured_by(struct guarded *r, uint32_t capture)
+{
+	if (!r->captured_first)
+		r->captured_first = capture;
+	if (capture > r->captured_last)
+		r->captured_last = capture;
+}
+
+/* It works in the stream that it was allocated for. */
+void guard_workspace(uint64_t addr)
+{
+	struct guarded r;
+	uint32_t capture, i;
+
+	if (!guard_find(addr, &r) || r.addr != addr)
+		return;
+	capture = r.n_streams ? capture_of(r.stream[0]) : 0;
+	if ((r.own && !capture) || !guard_hold())
+		return;
+	i = record_at(addr);
+	if (i && record(i)->state == GUARD_LIVE) {
+		record(i)->own = true;
+		if (capture)
+			captured_by(record(i), capture);
 	}
 	guard_let_go();
 }
@@ -565,6 +618,23 @@ bool guard_give(const void *words, size_t n, enum guard_given how)
 		i = record_at(word);
 		if (i && record(i)->state == GUARD_LIVE && record(i)->given < how)
 			record(i)->given = (uint8_t)how;
+	}
+	guard_let_go();
+	return false;
+}
+
+bool guard_capture(const struct guard_launch *l, const void *words, size_t n)
+{
+	uint64_t word;
+	uint32_t i;
+
+	if (!guard_hold())
+		return false;
+	for (size_t at_byte = 0; at_byte + 8 <= n; at_byte += 8) {
+		memcpy(&word, (const char *)words + at_byte, 8);
+		i = record_at(word);
+		if (i && record(i)->state == GUARD_LIVE)
+			captured_by(record(i), l->capture);
 	}
 	guard_let_go();
 	return false;

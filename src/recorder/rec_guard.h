@@ -32,6 +32,7 @@ struct guarded {
 	uint32_t slack;			/* bytes behind it that hold the pattern, to be checked */
 	uint32_t next;			/* in a list */
 	uint32_t pool;			/* PyTorch's, of a captured graph: index + 1; 0 = none */
+	uint32_t captured_first, captured_last;	/* numbers of captures of which a launch was given it; 0 = none */
 	int16_t device;
 	uint8_t state;			/* enum guard_state */
 	uint8_t n_streams;		/* above GUARD_STREAMS: any stream may use it */
@@ -77,7 +78,9 @@ bool guard_of_parent(uint64_t address);	/* this process was forked, and the addr
 void guard_used_by(uint64_t addr, uint64_t stream);
 void guard_stream_gone(uint64_t stream);			/* will be */
 void guard_device_gone(int device);			/* will be, with all memory */
-void guard_pool_gone(uint32_t pool);			/* no graph uses it any more */
+void guard_pool_gone(uint32_t pool);	/* no graph uses it any more */
+void guard_workspace(uint64_t addr);	/* a library of PyTorch's works there */
+void guard_graph_gone(void);		/* one is */
 bool guard_flush(bool give_back);			/* wait for what was freed and unmap it; false: some of it was not */
 bool guard_make_room(void);				/* gives back all that is free; false: nothing was */
 void guard_peer(void);					/* the current device may use memory of another one */
@@ -89,12 +92,14 @@ bool guard_pending(void);		/* is anything freed and still mapped? */
 struct guard_launch {
 	uint32_t function, param;	/* which one is looked at */
 	const uint32_t *grid;
+	uint32_t capture;		/* that the launch belongs to */
 };
 bool guard_points_to_freed(const struct guard_launch *l, const void *bytes, size_t n);
 void guard_wait_for_freed(void);	/* then the launch may begin */
 
 /* Where values may come from: memory whose address was among the parameters of a launch, or was read by a copy. */
 bool guard_give(const void *words, size_t n, enum guard_given how);	/* marks what they point to; false */
+bool guard_capture(const struct guard_launch *l, const void *words, size_t n);	/* a graph was given what they point to; false */
 void guard_unseen(void);		/* a launch of which the parameters are not known */
 uint64_t guard_unseen_last(void);	/* when: ticks; 0 = never */
 

@@ -394,6 +394,8 @@ static void after_GRAPHGONE(struct call *c)
 	note(c, 0);
 	if (c->r == 0)
 		capture_graph_gone(c->a[0]);
+	if (c->r == 0 && guard_on())
+		guard_graph_gone();
 }
 
 static void after_EXECGONE(struct call *c)
@@ -401,6 +403,8 @@ static void after_EXECGONE(struct call *c)
 	note(c, 0);
 	if (c->r == 0)
 		capture_exec_gone(c->a[0]);
+	if (c->r == 0 && guard_on())
+		guard_graph_gone();
 }
 
 /* PyTorch frees its cache after that, and asks again. */
