@@ -308,6 +308,8 @@ uint64_t guard_alloc(const struct guard_request *q)
 		skipped(CW_GUARD_SKIP_OTHER);
 		return 0;
 	}
+	if (q->stream != GUARD_AT_ONCE)
+		free_reused(device, q->stream);
 	i = pages_take(device, (room + GUARD_UNIT - 1) & ~(GUARD_UNIT - 1));
 	if (i)
 		r = *record(i);
@@ -373,18 +375,22 @@ static bool is_kept(const struct guarded *r)
 	return r->pool || (r->own && r->captured_last && capture_between(r->captured_first, r->captured_last));
 }
 
-/* Graphs run in any stream. */
-static void free_record(uint32_t i)
+/* PyTorch's allocator frees in the order of the stream that it allocated for, and of those that it was told of; cudaFreeAsync in the
+ * order of the stream that it is given, and of no other. Graphs run in any stream. */
+static void streams_of_free(struct guarded *r, uint64_t stream)
 {
-	if (record(i)->captured_last)
-		record(i)->n_streams = GUARD_STREAMS + 1;
-	free_add(i);
+	if (stream == GUARD_AT_ONCE || r->captured_last)
+		r->n_streams = GUARD_STREAMS + 1;
+	else if (!r->torch && r->n_streams <= GUARD_STREAMS)
+		r->n_streams = 0;
+	stream_add(r, stream);
 }
 
 bool guard_free(uint64_t addr, uint64_t stream)
 {
 	uint32_t i, stack = rec_self && rec_nesting ? stack_here() : 0;
 	struct guarded r;
+	bool first = false;
 
 	if (!guard_hold())
 		return false;
@@ -394,16 +400,15 @@ bool guard_free(uint64_t addr, uint64_t stream)
 		return false;
 	}
 	record(i)->free_stack = stack;
-	if (stream == GUARD_AT_ONCE)
-		record(i)->n_streams = GUARD_STREAMS + 1;
-	else
-		stream_add(record(i), stream);
+	streams_of_free(record(i), stream);
 	r = *record(i);
 	if (is_kept(&r))
 		record(i)->state = GUARD_KEPT;
 	else
-		free_record(i);
+		first = free_add(i);
 	guard_let_go();
+	if (first)
+		hand_nudge();
 	count_out(&r);
 	if (stream == GUARD_AT_ONCE)	/* as cuMemFree does */
 		guard_flush(false);

@@ -76,6 +76,7 @@ bool guard_free(uint64_t addr, uint64_t stream);
 bool guard_find(uint64_t address, struct guarded *out);	/* a live one that contains the address */
 bool guard_of_parent(uint64_t address);	/* this process was forked, and the address was guarded in its parent */
 void guard_used_by(uint64_t addr, uint64_t stream);
+void guard_stream_waits(uint64_t stream);		/* will wait for another one */
 void guard_stream_gone(uint64_t stream);			/* will be */
 void guard_device_gone(int device);			/* will be, with all memory */
 void guard_pool_gone(uint32_t pool);	/* no graph uses it any more */

@@ -100,6 +100,13 @@ static CUresult before_UNRESERVE(struct call *c)
 	return 0;
 }
 
+static CUresult before_STREAMWAIT(struct call *c)
+{
+	if (guard_on() && !failed_before())
+		guard_stream_waits(c->a[0]);
+	return failed_before();
+}
+
 static CUresult before_STREAMGONE(struct call *c)
 {
 	if (guard_on() && !failed_before())
@@ -202,6 +209,8 @@ static void after_PLAIN(struct call *c)
 {
 	note(c, 0);
 }
+
+#define after_STREAMWAIT after_PLAIN
 
 static void after_STREAMGONE(struct call *c)
 {

@@ -299,6 +299,63 @@ sys.exit(3)
     same((run.status, run.out), (3, "ends\n"), run.err[-2000:])
 
 
+SIDE = """
+main, side = cudrv.stream(), cudrv.stream()
+cudrv.launch(fill, (1,), (32,), p(queued(4096, main)), f(1), i(32), stream=main)
+def event_of(stream):
+    event = p()
+    cudrv.call("cuEventCreate", ref(event), 2)
+    cudrv.call("cuEventRecord", event, stream)
+    return event
+x, y = queued(4096, main), queued(4096, side)
+cudrv.synchronize()
+cudrv.launch(spin, (1,), (1,), i(1500), stream=side)
+"""
+FREE = 'cudrv.call("cuMemFreeAsync", p(%s), %s)\n'
+
+
+def rule__a_stream_that_uses_it_unknown_to_the_free_is_not_waited_for(box):
+    """Also not because something else was freed there in the meantime."""
+    found(box, SIDE + "poke(x, 5, stream=side) # bad\n" + FREE % ("y", "side") + FREE % ("x", "main") + "cudrv.synchronize()\n",
+          "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
+def rule__a_wait_that_comes_after_the_memory_was_given_out_is_too_late(box):
+    found(box, SIDE + "poke(x, 5, stream=side) # bad\n" + FREE % ("x", "main") + """
+z = queued(4096, main)
+cudrv.call("cuStreamWaitEvent", main, event_of(side), 0)
+cudrv.synchronize()
+""", "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
+def rule__a_free_is_in_the_order_of_its_stream_alone(box):
+    """Not of the one it was allocated for."""
+    found(box, SIDE + "poke(y, 5, stream=side) # bad\n" + FREE % ("y", "main") + "cudrv.synchronize()\n",
+          "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
+def rule__streams_that_are_waited_for_keep_what_is_freed(box):
+    """By the stream of the free, or by the program; cuMemFree waits for all of them."""
+    run, verdict = guarded(box, SIDE + "poke(x, 5, stream=side)\n" + """
+cudrv.call("cuStreamWaitEvent", main, event_of(side), 0)
+""" + FREE % ("x", "main") + """
+w = queued(4096, main)
+cudrv.launch(spin, (1,), (1,), i(300), stream=side)
+poke(w, 5, stream=side)
+cudrv.call("cuEventSynchronize", event_of(side))
+""" + FREE % ("w", "main") + """
+v = cudrv.alloc(4096)
+cudrv.launch(spin, (1,), (1,), i(300), stream=side)
+poke(v, 5, stream=side)
+cudrv.free(v)
+for n in range(100):
+    cudrv.call("cuMemFreeAsync", p(queued(4096, main)), main)
+cudrv.synchronize()
+print("ended")
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+
+
 def rule__two_threads_that_wait_both_wait(box):
     """The first one for a slow kernel, longer than a lock is waited for."""
     found(box, """
