@@ -299,6 +299,21 @@ sys.exit(3)
     same((run.status, run.out), (3, "ends\n"), run.err[-2000:])
 
 
+def rule__a_pointer_in_memory_is_recognized_as_one_in_a_parameter(box):
+    """Of the late kind too: the thread has ended, and no parameter leads to the address."""
+    text = """
+a, table, other = cudrv.alloc(4000), cudrv.alloc(8), cudrv.alloc(4000)
+cudrv.call("cuMemcpyHtoD_v2", p(table), ref(p(a)), ctypes.c_size_t(8))
+cudrv.launch(cudrv.kernel("through"), (1,), (32,), p(table))
+cudrv.free(a) # let go
+cudrv.launch(cudrv.kernel("through"), (1,), (32,), p(table)) # bad
+cudrv.synchronize()
+"""
+    _, verdict = found(box, text, "illegal-access-use-after-free")
+    says(verdict, "freed at program.py:%d" % line_of(START + text, "let go"))
+    says(verdict, "it was allocated at program.py:%d" % (line_of(START + text, "let go") - 3))
+
+
 SIDE = """
 main, side = cudrv.stream(), cudrv.stream()
 cudrv.launch(fill, (1,), (32,), p(queued(4096, main)), f(1), i(32), stream=main)
