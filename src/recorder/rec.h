@@ -67,6 +67,7 @@ enum api {
 	X(cuDeviceGetUuid_v2, (void *, int))                                                 \
 	X(cuStreamIsCapturing, (void *, int *))                                              \
 	X(cuThreadExchangeStreamCaptureMode, (int *))                                        \
+	X(cuDeviceGetMemPool, (uint64_t *, int))                                             \
 	X(cuMemGetAllocationGranularity, (size_t *, const void *, int))                      \
 	X(cuCtxGetId, (void *, uint64_t *))                                                  \
 	X(cuCtxGetStreamPriorityRange, (int *, int *))                                       \

@@ -18,7 +18,6 @@ HOT_DATA _Atomic bool guard_armed;	/* every launch asks */
 static struct spin guard_lock;
 LOCK_LISTED(guard, guard_lock);
 
-static struct counts { uint64_t allocated, reserved, count; } counts[CW_MAX_DEVICES];	/* PyTorch's */
 static _Atomic uint32_t asked;
 static _Atomic uint64_t unseen;		/* ticks */
 
@@ -127,7 +126,7 @@ void guard_start(void)
 	atomic_store(&guard_armed, false);
 	if (!list)
 		return;
-	memset(&counts, 0, sizeof(counts));
+	totals_start();
 	atomic_store(&asked, 0);
 	atomic_store(&unseen, 0);
 	guard_parse(list, &budget);
@@ -208,15 +207,27 @@ static bool library_own(void)
 	return library_is_torch(library) ? !guard_torch_through() : path && stock_library(path->text);
 }
 
-static bool is_wanted(const struct guard_request *q, const struct guard_device *d, uint32_t stack, uint32_t forward)
+static uint64_t room_for(uint64_t size)
 {
+	return (size + guard.align - 1) & ~(uint64_t)(guard.align - 1);
+}
+
+static uint64_t pages_for(uint64_t size)
+{
+	return (room_for(size) + GUARD_UNIT - 1) & ~(GUARD_UNIT - 1);
+}
+
+static bool is_wanted(const struct guard_request *q, int device, uint32_t stack, uint32_t forward)
+{
+	struct guarded r = {.size = q->size, .len = pages_for(q->size), .torch = q->torch, .device = (int16_t)device};
+	const struct guard_device *d = device_known(device);
 	enum cw_guard_skip why;
 
 	if (guard.only[0] && !only_has(stack) && !only_has(forward))
 		why = CW_GUARD_SKIP_ONLY;
 	else if (guard.sample > 1 && atomic_fetch_add(&asked, 1) % guard.sample)
 		why = CW_GUARD_SKIP_SAMPLE;
-	else if (q->size < d->least)
+	else if (q->size < d->least || !totals_allow(&r, d->total))
 		why = CW_GUARD_SKIP_MEMORY;
 	else if (!q->torch && library_shares())
 		why = CW_GUARD_SKIP_SHARED;
@@ -233,20 +244,11 @@ static void record_fill(struct guarded *r, const struct guard_request *q, uint64
 	r->ticks = rec_ticks();
 	r->torch = q->torch;
 	r->pool = q->pool;
+	r->memory_pool = q->memory_pool;
 	r->n_streams = q->stream == GUARD_AT_ONCE ? 0 : 1;
 	r->stream[0] = q->stream;
 	/* behind: up to the aligned end, or with `before` a little of what is left of the page */
 	r->slack = (uint32_t)(guard.before ? (r->len - q->size < 256 ? r->len - q->size : 256) : room - q->size);
-}
-
-static void count_in(struct counts *d, const struct guarded *r)
-{
-	shared_add(&guard.told->made, 1);
-	if (!r->torch)
-		return;
-	__atomic_fetch_add(&d->allocated, r->size, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&d->reserved, r->len, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&d->count, 1, __ATOMIC_RELAXED);
 }
 
 static uint64_t record_make(uint32_t i, struct guarded *r, const struct guard_request *q)
@@ -266,10 +268,12 @@ static uint64_t record_make(uint32_t i, struct guarded *r, const struct guard_re
 		*record(i) = *r;
 	}
 	guard_let_go();
-	if (!code)
-		count_in(&counts[r->device], r);
-	else if (code == CU_OUT_OF_MEMORY)
+	if (!code) {
+		shared_add(&guard.told->made, 1);
+		totals_in(r);
+	} else if (code == CU_OUT_OF_MEMORY) {
 		device_known(r->device)->least = LEAST_SCARCE;	/* the largest first: they waste the least */
+	}
 	return code ? 0 : r->addr;
 }
 
@@ -290,7 +294,7 @@ uint64_t guard_alloc(const struct guard_request *q)
 {
 	int device = device_of(q);
 	struct guard_device *d = device >= 0 && device < CW_MAX_DEVICES && !failed_before() ? device_ready(device) : NULL;
-	uint64_t room = (q->size + guard.align - 1) & ~(uint64_t)(guard.align - 1), made;
+	uint64_t room = room_for(q->size), made;
 	uint32_t stack, forward = 0, name, i, peers = pages_peers();
 	struct guarded r;
 
@@ -302,7 +306,7 @@ uint64_t guard_alloc(const struct guard_request *q)
 	stack = stack_here();
 	if (rec_self->node_depth)
 		torch_backward(rec_self, &forward, &name);
-	if (!is_wanted(q, d, stack, forward))
+	if (!is_wanted(q, device, stack, forward))
 		return 0;
 	if (!guard_hold()) {
 		skipped(CW_GUARD_SKIP_OTHER);
@@ -310,7 +314,7 @@ uint64_t guard_alloc(const struct guard_request *q)
 	}
 	if (q->stream != GUARD_AT_ONCE)
 		free_reused(device, q->stream);
-	i = pages_take(device, (room + GUARD_UNIT - 1) & ~(GUARD_UNIT - 1));
+	i = pages_take(device, pages_for(q->size));
 	if (i)
 		r = *record(i);
 	guard_let_go();
@@ -357,14 +361,8 @@ void guard_used_by(uint64_t addr, uint64_t stream)
 
 static void count_out(const struct guarded *r)
 {
-	struct counts *d = &counts[r->device];
-
 	shared_add(&guard.told->freed, 1);
-	if (!r->torch)
-		return;
-	__atomic_fetch_sub(&d->allocated, r->size, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&d->reserved, r->len, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&d->count, 1, __ATOMIC_RELAXED);
+	totals_out(r);
 }
 
 /* What PyTorch gave a library to work in, it may take back while graphs have it: it clears its workspaces before each graph of
@@ -515,6 +513,15 @@ void guard_workspace(uint64_t addr)
 	guard_let_go();
 }
 
+/* What is held at the moment of the last failure counts. */
+void guard_out_of_memory(void)
+{
+	int device = current_device();
+
+	if (device >= 0 && device < CW_MAX_DEVICES)
+		shared_set(&guard.told->extra, guard_extra(device));
+}
+
 bool guard_find(uint64_t address, struct guarded *out)
 {
 	bool found = false;
@@ -543,15 +550,6 @@ uint32_t guard_list(struct guarded *out, uint32_t max, uint32_t *cursor, bool (*
 			out[n++] = *record(*cursor);
 	guard_let_go();
 	return n;
-}
-
-void guard_totals(int device, uint64_t *allocated, uint64_t *reserved, uint64_t *count)
-{
-	const struct counts *d = &counts[(unsigned)device % CW_MAX_DEVICES];
-
-	*allocated = __atomic_load_n(&d->allocated, __ATOMIC_RELAXED);
-	*reserved = __atomic_load_n(&d->reserved, __ATOMIC_RELAXED);
-	*count = __atomic_load_n(&d->count, __ATOMIC_RELAXED);
 }
 
 static bool any_one(const struct guarded *r)

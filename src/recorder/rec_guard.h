@@ -26,6 +26,7 @@ struct guarded {
 	uint64_t map, len;		/* the pages it is in */
 	uint64_t handle;		/* their memory */
 	uint64_t ticks;
+	uint64_t memory_pool;		/* the driver's; 0 = none */
 	uint64_t stream[GUARD_STREAMS];	/* that use it, the first is the one it was allocated for */
 	uint32_t stack, forward;	/* where it was allocated */
 	uint32_t free_stack;
@@ -68,6 +69,7 @@ struct guard_request {
 	bool torch;
 	int device;			/* PyTorch's: its own context is made current if the thread has none */
 	uint32_t pool;
+	uint64_t memory_pool;		/* the driver's */
 };
 uint64_t guard_alloc(const struct guard_request *q);
 
@@ -85,8 +87,19 @@ void guard_graph_gone(void);		/* one is */
 bool guard_flush(bool give_back);			/* wait for what was freed and unmap it; false: some of it was not */
 bool guard_make_room(void);				/* gives back all that is free; false: nothing was */
 void guard_peer(void);					/* the current device may use memory of another one */
-/* PyTorch's: bytes of tensors, of their pages, and how many. */
-void guard_totals(int device, uint64_t *allocated, uint64_t *reserved, uint64_t *count);
+/* What PyTorch's allocator would say of its guarded tensors. */
+struct guard_totals {
+	uint64_t requested, allocated, count;
+	uint64_t in_use, reserved;	/* segments; with those that it would have kept */
+};
+void guard_totals(int device, struct guard_totals *out);
+uint64_t guard_block(uint64_t size);			/* of the block for a tensor */
+uint64_t guard_in_use(int device, uint64_t more);	/* segments, with another tensor of this size */
+uint64_t guard_card(int device);			/* its memory; 0: not used so far */
+void guard_cache_emptied(void);
+uint64_t guard_pool_bytes(uint64_t pool, bool most, bool anew);	/* of one of the driver's pools */
+uint64_t guard_extra(int device);			/* what we took beyond what the program needs */
+void guard_out_of_memory(void);				/* the program runs out of it */
 
 /* A kernel is about to be launched: pointers to freed memory must not find it mapped. */
 bool guard_pending(void);		/* is anything freed and still mapped? */

@@ -25,6 +25,13 @@ uint32_t record_at(uint64_t address);	/* 0 = none */
 bool address_is_dead(uint64_t address);	/* it was handed out, and nothing is mapped there now */
 uint32_t records_end(void);		/* one behind the last; the first is 1 */
 
+/* What there is of what (rec_guard_totals.c). */
+void totals_start(void);
+void totals_in(const struct guarded *r);
+void totals_out(const struct guarded *r);
+void totals_taken(int device, uint64_t bytes, bool in);	/* from the driver, or given back */
+bool totals_allow(const struct guarded *r, uint64_t card);	/* may it have pages of its own? */
+
 /* Memory (rec_guard_pages.c). */
 struct guard_device {
 	void *context;
