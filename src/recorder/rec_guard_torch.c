@@ -44,7 +44,7 @@
 	X(release_pool, PLUGGABLE("11releasePool", "Ea" PAIR), true)                                   \
 	X(empty_cache, PLUGGABLE("10emptyCache", "E" PAIR), false)                                     \
 	X(share, PLUGGABLE("14shareIpcHandle", "EPv"), true)                                           \
-	X(set_fraction, PLUGGABLE("17setMemoryFraction", "Eda"), true)                                 \
+	X(set_fraction, PLUGGABLE("17setMemoryFraction", "Eda"), false)                                \
 	X(copy_async, PLUGGABLE("11memcpyAsync", "EPviPKvimP11CUstream_stb"), true)
 
 enum slot_id {

@@ -545,16 +545,40 @@ for n in range(24):
     same((verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (3, {"sample": 21}), "guarded")
 
 
-def rule__when_memory_is_scarce_the_largest_are_guarded(box):
-    """64 MiB, less the context: no room for 2 MiB each."""
-    _, verdict = quiet(box, """
-small = [cudrv.alloc(4000) for n in range(60)]
-cudrv.free(small[0])
-print(len(small))
-large = cudrv.alloc(1 << 20)
-""")
-    guard = verdict["guard"]
-    assert 5 < guard["guarded"] < 40 and guard["not_guarded"]["memory"] > 20, guard
+def rule__what_small_ones_lose_is_bounded(box):
+    """A tenth of the card. What is large loses little."""
+    run, verdict = guarded(box, """
+small = [cudrv.alloc(4000) for n in range(300)]
+large = cudrv.alloc(300 << 20)
+poke(large, (75 << 20) - 1)
+for one in small[:200]:
+    cudrv.free(one)
+again = [cudrv.alloc(4000) for n in range(10)]
+cudrv.synchronize()
+print("ended")
+""", gpu="sim:tiny,memory=1G")
+    same((run.status, run.out, verdict["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+    same(verdict["guard"]["guarded"], 51 + 1 + 10, "guarded")
+    same(verdict["guard"]["not_guarded"], {"memory": 300 - 51}, "not guarded")
+
+
+def rule__figures_of_the_drivers_pools_count_what_is_guarded(box):
+    quiet(box, """
+pool, used, most = p(), ctypes.c_uint64(), ctypes.c_uint64()
+cudrv.call("cuDeviceGetDefaultMemPool", ref(pool), 0)
+def figures():
+    cudrv.call("cuMemPoolGetAttribute", pool, 7, ref(used))
+    cudrv.call("cuMemPoolGetAttribute", pool, 8, ref(most))
+    print(used.value, most.value)
+side = cudrv.stream()
+a, b = queued(4096, side), queued(1 << 20, side)
+figures()
+cudrv.call("cuMemFreeAsync", p(b), side)
+cudrv.synchronize()
+figures()
+cudrv.call("cuMemPoolSetAttribute", pool, 8, ref(ctypes.c_uint64(0)))
+figures()
+""", gpu="sim:tiny,memory=1G")
 
 
 def rule__what_is_freed_makes_room(box):
@@ -813,7 +837,7 @@ def fake_torch(box, *flags):
 
 
 def torch_run(box, text, *flags, guard="--guard"):
-    return box.under(box.script(TORCH + text), guard, TORCH=fake_torch(box, *flags))
+    return box.under(box.script(TORCH + text), guard, gpu="sim:tiny,memory=1G", TORCH=fake_torch(box, *flags))
 
 
 def rule__tensors_of_the_allocator_are_guarded(box):
@@ -827,7 +851,7 @@ cudrv.synchronize()
 """
     run = torch_run(box, text)
     verdict = box.verdict(run)
-    same((run.out, verdict["cause"], verdict["certainty"]), ("8000 2\n", "illegal-access-out-of-bounds", "certain"), run.err[-2000:])
+    same((run.out, verdict["cause"], verdict["certainty"]), ("8192 2\n", "illegal-access-out-of-bounds", "certain"), run.err[-2000:])
     says(verdict, "it was allocated at program.py:%d" % line_of(TORCH + text, "made"))
     same(verdict["guard"]["torch"], True, "PyTorch's allocator is guarded")
 
@@ -953,5 +977,5 @@ poke(made[7][0], 5)
 cudrv.synchronize()
 """)
     verdict = box.verdict(run)
-    same((run.status, run.out, verdict["cause"]), (0, "0\n0 32000\n", "none"), run.err[-2000:])
+    same((run.status, run.out, verdict["cause"]), (0, "0\n0 32768\n", "none"), run.err[-2000:])
     assert "was not used" not in run.err, run.err
