@@ -30,7 +30,8 @@ static void note_workspace(int status, const void *workspace, const void *real)
 {
 	bool known = torch_block_known_workspace((uintptr_t)workspace);
 
-	if (status || !workspace || (known && likely(!atomic_load_explicit(&rec.captures, memory_order_relaxed))) || !rec_enter())
+	if (status || !workspace || (known && likely(!atomic_load_explicit(&rec.captures, memory_order_relaxed))) ||
+	    !rec_enter())
 		return;
 	if (!known)
 		torch_block_is_workspace((uintptr_t)workspace, real);

@@ -44,6 +44,7 @@
 	X(release_pool, PLUGGABLE("11releasePool", "Ea" PAIR), true)                                   \
 	X(empty_cache, PLUGGABLE("10emptyCache", "E" PAIR), false)                                     \
 	X(share, PLUGGABLE("14shareIpcHandle", "EPv"), true)                                           \
+	X(get_fraction, PLUGGABLE("17getMemoryFraction", "Ea"), false)                                 \
 	X(set_fraction, PLUGGABLE("17setMemoryFraction", "Eda"), false)                                \
 	X(copy_async, PLUGGABLE("11memcpyAsync", "EPviPKvimP11CUstream_stb"), true)
 
@@ -225,7 +226,8 @@ static void told(uint64_t addr, int64_t size, int device)
 		if (now[i] > peak->of[i])
 			peak->of[i] = now[i];
 	torch_report(&(struct torch_block_note){.addr = addr, .size = size, .device = device,
-		.allocated = (uint64_t)now[STAT_ALLOCATED], .reserved = (uint64_t)now[STAT_RESERVED]});
+						.allocated = (uint64_t)now[STAT_ALLOCATED],
+						.reserved = (uint64_t)now[STAT_RESERVED]});
 }
 
 static void ever_add(struct peak *peak, enum stat_of what, int64_t more)
@@ -234,8 +236,6 @@ static void ever_add(struct peak *peak, enum stat_of what, int64_t more)
 }
 
 /* ---- a limit of the process: PyTorch's allocator counts its own segments only ----------------------------------- */
-
-struct limit { void *self; int device; };
 
 static bool has_limit(int device)
 {
@@ -271,26 +271,22 @@ static bool is_over_limit(void *self, size_t size, int device)
 	       (double)guard_in_use(device, size) + (double)real_reserved(self, device) > limit_of(device);
 }
 
-/* What is guarded is not left for it. It throws when that is too little. */
-static struct limit limit_lower(void *self, int device)
+/* Before it allocates: what is guarded is not left for it. It throws when that is too little. */
+static void limit_lower(void *self, int device)
 {
 	double left;
 
 	if (!has_limit(device) || torch.through)
-		return (struct limit){0};
+		return;
 	left = limit_of(device) - (double)guard_in_use(device, 0);
-	REAL(set_fraction, void (*)(void *, double, int8_t))(self, left > 0 ? left / (double)guard_card(device) : 0, (int8_t)device);
-	return (struct limit){self, device};
+	REAL(set_fraction, void (*)(void *, double, int8_t))
+	(self, left > 0 ? left / (double)guard_card(device) : 0, (int8_t)device);
 }
 
-static void limit_restore(struct limit *l)
+static double our_get_fraction(void *self, int8_t device)
 {
-	if (l->self)
-		REAL(set_fraction, void (*)(void *, double, int8_t))(l->self, torch.fraction[l->device], (int8_t)l->device);
+	return has_limit(device) ? torch.fraction[device] : REAL(get_fraction, double (*)(void *, int8_t))(self, device);
 }
-
-#define WITH_LIMIT(self, device) \
-	__attribute__((cleanup(limit_restore), unused)) struct limit limit_now = limit_lower(self, device)
 
 /* 0: PyTorch's own allocator must do it. */
 static uint64_t tensor_new(void *self, size_t size, int device, uint64_t stream)
@@ -298,7 +294,8 @@ static uint64_t tensor_new(void *self, size_t size, int device, uint64_t stream)
 	uint64_t addr = 0;
 	uint32_t pool;
 
-	if (!size || torch.through || device < 0 || device >= CW_MAX_DEVICES || is_over_limit(self, size, device) || !rec_enter())
+	if (!size || torch.through || device < 0 || device >= CW_MAX_DEVICES || is_over_limit(self, size, device) ||
+	    !rec_enter())
 		return 0;
 	rec_nesting = 2;
 	if (!pool_now(stream, &pool))
@@ -366,13 +363,6 @@ static void our_deleter(void *p)
 		((void (*)(void *))(uintptr_t)torch.deleter)(p);
 }
 
-static void real_allocate(struct data_ptr *out, void *self, size_t size, int device)
-{
-	WITH_LIMIT(self, device);
-
-	REAL(allocate, allocate_fn *)(out, self, size);
-}
-
 /* Of no bytes, PyTorch's allocator makes an answer that has all but the memory. */
 static struct data_ptr *our_allocate(struct data_ptr *out, void *self, size_t size)
 {
@@ -381,8 +371,10 @@ static struct data_ptr *our_allocate(struct data_ptr *out, void *self, size_t si
 	trial_first(self);
 	REAL(allocate, allocate_fn *)(out, self, 0);
 	addr = tensor_new(self, size, out->index, size ? stream_now(out->index) : 0);
-	if (!addr && size)
-		real_allocate(out, self, size, out->index);
+	if (!addr && size) {
+		limit_lower(self, out->index);
+		REAL(allocate, allocate_fn *)(out, self, size);
+	}
 	if (addr)
 		out->data = out->context = addr;
 	if (out->deleter == torch.deleter)
@@ -400,7 +392,7 @@ static void *our_raw_alloc_with_stream(void *self, size_t size, uint64_t stream)
 	addr = tensor_new(self, size, none.index, stream);
 	if (addr)
 		return (void *)(uintptr_t)addr;
-	WITH_LIMIT(self, none.index);
+	limit_lower(self, none.index);
 	return REAL(raw_alloc_with_stream, void *(*)(void *, size_t, uint64_t))(self, size, stream);
 }
 
@@ -414,7 +406,7 @@ static void *our_raw_alloc(void *self, size_t size)
 	addr = tensor_new(self, size, none.index, size ? stream_now(none.index) : 0);
 	if (addr)
 		return (void *)(uintptr_t)addr;
-	WITH_LIMIT(self, none.index);
+	limit_lower(self, none.index);
 	return REAL(raw_alloc, void *(*)(void *, size_t))(self, size);
 }
 

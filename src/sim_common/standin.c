@@ -18,12 +18,14 @@ static int make_kernel(const char *name, const char *row, struct sim_func **func
 	char image[IMAGE_BYTES];
 	int code;
 
-	snprintf(image, sizeof(image), "cuwhy-sim-module 1\ntarget compute_50 ptx 6.0\nkernel %s mangled=%s\n", row, name);
+	snprintf(image, sizeof(image), "cuwhy-sim-module 1\ntarget compute_50 ptx 6.0\nkernel %s mangled=%s\n", row,
+		 name);
 	code = cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0);
 	return code ? code : cuLibraryGetKernel(func, library, name);
 }
 
-static int launch(const char *name, const char *row, _Atomic(struct sim_func *) *made, struct sim_stream *stream, void **params)
+static int launch(const char *name, const char *row, _Atomic(struct sim_func *) *made, struct sim_stream *stream,
+		  void **params)
 {
 	struct sim_func *func = atomic_load(made);
 	int code = 0;

@@ -89,7 +89,8 @@ int cublas_launch(struct cublas_handle *h, struct standin_kernel *k)
 {
 	int code = blas_enter(&h->head);
 
-	return code || standin_launch_using(k, h->stream, h->given ? h->given : h->workspace) ? BLAS_EXECUTION_FAILED : BLAS_SUCCESS;
+	return code || standin_launch_using(k, h->stream, h->given ? h->given : h->workspace) ? BLAS_EXECUTION_FAILED
+											      : BLAS_SUCCESS;
 }
 
 int cublas_result(struct cublas_handle *h, void *result, size_t bytes)
