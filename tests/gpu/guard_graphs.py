@@ -36,6 +36,7 @@ class Program:
     def __init__(self, torch, seed):
         self.torch, self.random, self.seed = torch, random.Random(seed), seed
         self.kept, self.graphs, self.told, self.pool = [], [], [], None
+        self.biased = self.cleared = False      # a product with a bias has another workspace; workspaces were cleared
         torch.manual_seed(seed)
 
     def rand(self, *shape):
@@ -78,6 +79,7 @@ class Program:
 
     def model(self, names=("products", "products", "linear", "convolution", "attention")):
         name = self.random.choice(names)
+        self.biased |= name in ("linear", "convolution")
         self.told.append(name)
         return getattr(self, name)()
 
@@ -167,6 +169,7 @@ class Program:
     def callables(self):
         nn, size = self.torch.nn, self.random.choice((32, 96))
         self.told.append("make_graphed_callables")
+        self.biased = True
         model = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 4)).cuda()
         graphed = self.torch.cuda.make_graphed_callables(model, (self.rand(8, size),))
         x = self.rand(8, size)
@@ -182,6 +185,7 @@ class Program:
         if not has_triton():
             return self.captured()
         self.told.append("reduce-overhead")
+        self.biased = True
         forward, x = self.linear()
         fast = self.torch.compile(forward, mode="reduce-overhead")
         self.kept.append(fast)
@@ -192,14 +196,18 @@ class Program:
                 return fast(x).clone()
         return run
 
-    # what happens between runs. Clearing workspaces gives them back to PyTorch's cache while graphs have them: so no tensor here is large
-    # enough to get that memory, and the program is right without guard mode
+    # what happens between runs. Clearing workspaces gives them back to PyTorch's cache while graphs have them. Without guard mode that goes well
+    # as long as no tensor gets that memory (none here is large enough; those of products with a bias are small) and the cache is not emptied,
+    # which every capture does
 
     def empty_cache(self):
-        self.torch.cuda.empty_cache()
+        return self.other_work() if self.cleared else self.torch.cuda.empty_cache()
 
     def clear_workspaces(self):
-        self.torch._C._cuda_clearCublasWorkspaces()
+        if self.biased:
+            return self.other_work()
+        self.cleared = True
+        return self.torch._C._cuda_clearCublasWorkspaces()
 
     def other_work(self):
         for _ in range(self.random.randint(1, 40)):
@@ -222,6 +230,8 @@ class Program:
 
     def other_graph(self):
         """Comes, runs, and goes."""
+        if self.cleared:
+            return self.other_work()
         forward, x = self.model(("products", "attention"))
         graph = self.torch.cuda.CUDAGraph()
         self.warm(forward, x, self.torch.cuda.Stream())
@@ -232,6 +242,7 @@ class Program:
             self.torch.cuda.synchronize()
         self.kept.append(y if self.random.random() < 0.3 else None)
         del graph, y
+        return None
 
     def memory_pool(self):
         if not hasattr(self.torch.cuda, "MemPool"):
