@@ -783,7 +783,8 @@ struct cw_guard {
 	uint64_t reused;		/* times that address space was used again */
 	uint64_t checked, damaged;	/* allocations behind which the pattern was compared, and was not there */
 	uint64_t searches;
-	uint64_t reserved[4];
+	uint64_t extra;			/* bytes beyond what the program needs, when it last ran out of memory */
+	uint64_t reserved[3];
 	char only[256];
 };
 

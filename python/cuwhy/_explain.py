@@ -96,7 +96,7 @@ def _explain_text(text: str, deadline: Deadline) -> Verdict:
 
 # what a smaller batch does about it: True and False, or whatever the batch that fits says
 _RETRY = {"oom-capacity": True, "oom-request-too-large": True, "oom-fragmentation": True, "oom-other-process": None,
-          "oom-other-library": None, "oom-private-pool": None, "oom-memory-fraction": None, "oom-masked-as-library-error": None,
+          "oom-other-library": None, "oom-private-pool": None, "oom-memory-fraction": None, "oom-guard-mode": None, "oom-masked-as-library-error": None,
           # these only come later
           "oom-growth": False, "oom-graph-retention": False, "oom-eval-without-no-grad": False,
           # and these have nothing to do with it

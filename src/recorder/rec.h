@@ -67,6 +67,7 @@ enum api {
 	X(cuDeviceGetUuid_v2, (void *, int))                                                 \
 	X(cuStreamIsCapturing, (void *, int *))                                              \
 	X(cuThreadExchangeStreamCaptureMode, (int *))                                        \
+	X(cuDeviceGetMemPool, (uint64_t *, int))                                             \
 	X(cuMemGetAllocationGranularity, (size_t *, const void *, int))                      \
 	X(cuCtxGetId, (void *, uint64_t *))                                                  \
 	X(cuCtxGetStreamPriorityRange, (int *, int *))                                       \
@@ -540,6 +541,9 @@ bool capture_made(uint64_t exec);	/* from a capture: all its launches were seen 
 void capture_instantiated(uint64_t graph, uint64_t exec);
 void capture_graph_gone(uint64_t graph);
 void capture_exec_gone(uint64_t exec);
+#define CAPTURE_UNKNOWN UINT32_MAX
+uint32_t capture_of(uint64_t stream);	/* the number of the one this stream belongs to now; 0 = none */
+bool capture_between(uint32_t first, uint32_t last);	/* is there one with such a number, or a graph of it? */
 void capture_keep(struct cw_launch *l, uint64_t stream);
 void graph_start(void);
 uint32_t capture_stack(void);

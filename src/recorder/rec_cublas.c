@@ -5,6 +5,7 @@
  * and keeps it forever (32 MiB each on an H100): without this it would look like a gradient. It passes it to cuBLAS
  * before a matmul, and to cuBLASLt with the matmul.
  */
+#include "rec_guard.h"
 #include "rec_linked.h"
 #include "rec_site.h"
 
@@ -27,10 +28,16 @@ static void *real_in(struct linked *l, const void *caller)
 
 static void note_workspace(int status, const void *workspace, const void *real)
 {
-	if (status == 0 && workspace && !torch_block_known_workspace((uintptr_t)workspace) && rec_enter()) {
+	bool known = torch_block_known_workspace((uintptr_t)workspace);
+
+	if (status || !workspace || (known && likely(!atomic_load_explicit(&rec.captures, memory_order_relaxed))) ||
+	    !rec_enter())
+		return;
+	if (!known)
 		torch_block_is_workspace((uintptr_t)workspace, real);
-		rec_leave();
-	}
+	if (guard_on())
+		guard_workspace((uintptr_t)workspace);
+	rec_leave();
 }
 
 EXPORT int cublasSetWorkspace_v2(void *handle, void *workspace, size_t size);

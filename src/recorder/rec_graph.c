@@ -196,6 +196,41 @@ void capture_exec_gone(uint64_t exec)
 	spin_done(&graph_lock);
 }
 
+bool capture_between(uint32_t first, uint32_t last)
+{
+	bool there = last == CAPTURE_UNKNOWN;
+
+	if (there || !spin_try(&graph_lock))
+		return true;
+	for (int i = 0; i < MAX_CAPTURES && !there; i++)
+		there = g.capture[i].id >= first && g.capture[i].id <= last && g.capture[i].id;
+	spin_done(&graph_lock);
+	return there;
+}
+
+static bool is_captured(uint64_t stream)
+{
+	int status = 0;
+
+	return drv.cuStreamIsCapturing && drv.cuStreamIsCapturing((void *)stream, &status) == 0 && status;
+}
+
+uint32_t capture_of(uint64_t stream)
+{
+	struct capture *c;
+	uint32_t id = CAPTURE_UNKNOWN;
+
+	if (!atomic_load(&rec.captures) || !is_captured(stream))
+		return 0;
+	if (!spin_try(&graph_lock))
+		return id;
+	c = active_on(stream);
+	if (c)
+		id = c->id;
+	spin_done(&graph_lock);
+	return id;
+}
+
 uint32_t capture_stack(void)
 {
 	struct capture *c = NULL;
@@ -238,9 +273,8 @@ void capture_keep(struct cw_launch *l, uint64_t stream)
 	struct cw_launch *copy;
 	struct capture *c;
 	struct cw_ring *r;
-	int status = 0;
 
-	if (!drv.cuStreamIsCapturing || drv.cuStreamIsCapturing((void *)stream, &status) || !status)
+	if (!is_captured(stream))
 		return;
 	l->flags |= CW_LAUNCH_CAPTURED;
 	if (!function_stock(l->func))

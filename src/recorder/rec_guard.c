@@ -18,7 +18,6 @@ HOT_DATA _Atomic bool guard_armed;	/* every launch asks */
 static struct spin guard_lock;
 LOCK_LISTED(guard, guard_lock);
 
-static struct counts { uint64_t allocated, reserved, count; } counts[CW_MAX_DEVICES];	/* PyTorch's */
 static _Atomic uint32_t asked;
 static _Atomic uint64_t unseen;		/* ticks */
 
@@ -127,7 +126,7 @@ void guard_start(void)
 	atomic_store(&guard_armed, false);
 	if (!list)
 		return;
-	memset(&counts, 0, sizeof(counts));
+	totals_start();
 	atomic_store(&asked, 0);
 	atomic_store(&unseen, 0);
 	guard_parse(list, &budget);
@@ -208,15 +207,27 @@ static bool library_own(void)
 	return library_is_torch(library) ? !guard_torch_through() : path && stock_library(path->text);
 }
 
-static bool is_wanted(const struct guard_request *q, const struct guard_device *d, uint32_t stack, uint32_t forward)
+static uint64_t room_for(uint64_t size)
 {
+	return (size + guard.align - 1) & ~(uint64_t)(guard.align - 1);
+}
+
+static uint64_t pages_for(uint64_t size)
+{
+	return (room_for(size) + GUARD_UNIT - 1) & ~(GUARD_UNIT - 1);
+}
+
+static bool is_wanted(const struct guard_request *q, int device, uint32_t stack, uint32_t forward)
+{
+	struct guarded r = {.size = q->size, .len = pages_for(q->size), .torch = q->torch, .device = (int16_t)device};
+	const struct guard_device *d = device_known(device);
 	enum cw_guard_skip why;
 
 	if (guard.only[0] && !only_has(stack) && !only_has(forward))
 		why = CW_GUARD_SKIP_ONLY;
 	else if (guard.sample > 1 && atomic_fetch_add(&asked, 1) % guard.sample)
 		why = CW_GUARD_SKIP_SAMPLE;
-	else if (q->size < d->least)
+	else if (q->size < d->least || !totals_allow(&r, d->total))
 		why = CW_GUARD_SKIP_MEMORY;
 	else if (!q->torch && library_shares())
 		why = CW_GUARD_SKIP_SHARED;
@@ -233,20 +244,11 @@ static void record_fill(struct guarded *r, const struct guard_request *q, uint64
 	r->ticks = rec_ticks();
 	r->torch = q->torch;
 	r->pool = q->pool;
+	r->memory_pool = q->memory_pool;
 	r->n_streams = q->stream == GUARD_AT_ONCE ? 0 : 1;
 	r->stream[0] = q->stream;
 	/* behind: up to the aligned end, or with `before` a little of what is left of the page */
 	r->slack = (uint32_t)(guard.before ? (r->len - q->size < 256 ? r->len - q->size : 256) : room - q->size);
-}
-
-static void count_in(struct counts *d, const struct guarded *r)
-{
-	shared_add(&guard.told->made, 1);
-	if (!r->torch)
-		return;
-	__atomic_fetch_add(&d->allocated, r->size, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&d->reserved, r->len, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&d->count, 1, __ATOMIC_RELAXED);
 }
 
 static uint64_t record_make(uint32_t i, struct guarded *r, const struct guard_request *q)
@@ -266,10 +268,12 @@ static uint64_t record_make(uint32_t i, struct guarded *r, const struct guard_re
 		*record(i) = *r;
 	}
 	guard_let_go();
-	if (!code)
-		count_in(&counts[r->device], r);
-	else if (code == CU_OUT_OF_MEMORY)
+	if (!code) {
+		shared_add(&guard.told->made, 1);
+		totals_in(r);
+	} else if (code == CU_OUT_OF_MEMORY) {
 		device_known(r->device)->least = LEAST_SCARCE;	/* the largest first: they waste the least */
+	}
 	return code ? 0 : r->addr;
 }
 
@@ -290,7 +294,7 @@ uint64_t guard_alloc(const struct guard_request *q)
 {
 	int device = device_of(q);
 	struct guard_device *d = device >= 0 && device < CW_MAX_DEVICES && !failed_before() ? device_ready(device) : NULL;
-	uint64_t room = (q->size + guard.align - 1) & ~(uint64_t)(guard.align - 1), made;
+	uint64_t room = room_for(q->size), made;
 	uint32_t stack, forward = 0, name, i, peers = pages_peers();
 	struct guarded r;
 
@@ -302,13 +306,15 @@ uint64_t guard_alloc(const struct guard_request *q)
 	stack = stack_here();
 	if (rec_self->node_depth)
 		torch_backward(rec_self, &forward, &name);
-	if (!is_wanted(q, d, stack, forward))
+	if (!is_wanted(q, device, stack, forward))
 		return 0;
 	if (!guard_hold()) {
 		skipped(CW_GUARD_SKIP_OTHER);
 		return 0;
 	}
-	i = pages_take(device, (room + GUARD_UNIT - 1) & ~(GUARD_UNIT - 1));
+	if (q->stream != GUARD_AT_ONCE)
+		free_reused(device, q->stream);
+	i = pages_take(device, pages_for(q->size));
 	if (i)
 		r = *record(i);
 	guard_let_go();
@@ -355,20 +361,34 @@ void guard_used_by(uint64_t addr, uint64_t stream)
 
 static void count_out(const struct guarded *r)
 {
-	struct counts *d = &counts[r->device];
-
 	shared_add(&guard.told->freed, 1);
-	if (!r->torch)
-		return;
-	__atomic_fetch_sub(&d->allocated, r->size, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&d->reserved, r->len, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&d->count, 1, __ATOMIC_RELAXED);
+	totals_out(r);
+}
+
+/* What PyTorch gave a library to work in, it may take back while graphs have it: it clears its workspaces before each graph of
+ * torch.compile's, and other graphs that were captured with them are run again. Without us that memory stays mapped. A tensor of the
+ * program's that it frees is another matter: who runs the graph again uses freed memory. */
+static bool is_kept(const struct guarded *r)
+{
+	return r->pool || (r->own && r->captured_last && capture_between(r->captured_first, r->captured_last));
+}
+
+/* PyTorch's allocator frees in the order of the stream that it allocated for, and of those that it was told of; cudaFreeAsync in the
+ * order of the stream that it is given, and of no other. Graphs run in any stream. */
+static void streams_of_free(struct guarded *r, uint64_t stream)
+{
+	if (stream == GUARD_AT_ONCE || r->captured_last)
+		r->n_streams = GUARD_STREAMS + 1;
+	else if (!r->torch && r->n_streams <= GUARD_STREAMS)
+		r->n_streams = 0;
+	stream_add(r, stream);
 }
 
 bool guard_free(uint64_t addr, uint64_t stream)
 {
 	uint32_t i, stack = rec_self && rec_nesting ? stack_here() : 0;
 	struct guarded r;
+	bool first = false;
 
 	if (!guard_hold())
 		return false;
@@ -378,16 +398,15 @@ bool guard_free(uint64_t addr, uint64_t stream)
 		return false;
 	}
 	record(i)->free_stack = stack;
-	if (stream == GUARD_AT_ONCE)
-		record(i)->n_streams = GUARD_STREAMS + 1;
-	else
-		stream_add(record(i), stream);
+	streams_of_free(record(i), stream);
 	r = *record(i);
-	if (r.pool)
+	if (is_kept(&r))
 		record(i)->state = GUARD_KEPT;
 	else
-		free_add(i);
+		first = free_add(i);
 	guard_let_go();
+	if (first)
+		hand_nudge();
 	count_out(&r);
 	if (stream == GUARD_AT_ONCE)	/* as cuMemFree does */
 		guard_flush(false);
@@ -429,7 +448,7 @@ void guard_device_gone(int device)
 		if (r->state == GUARD_LIVE)
 			count_out(r);
 		r->n_streams = GUARD_STREAMS + 1;
-		r->pool = 0;
+		r->pool = r->captured_last = 0;
 		free_add(i);
 	}
 	guard_let_go();
@@ -437,24 +456,70 @@ void guard_device_gone(int device)
 	device_forget(device);
 }
 
+static void kept_gone(uint32_t i)
+{
+	if (record(i)->state != GUARD_KEPT || is_kept(record(i)))
+		return;
+	record(i)->n_streams = GUARD_STREAMS + 1;
+	free_add(i);
+}
+
 void guard_pool_gone(uint32_t pool)
 {
 	if (!guard_hold())
 		return;
-	for (uint32_t i = 1; i < records_end(); i++) {
-		struct guarded *r = record(i);
-
-		if (r->pool != pool)
-			continue;
-		if (r->state == GUARD_KEPT) {
-			r->n_streams = GUARD_STREAMS + 1;
-			r->pool = 0;
-			free_add(i);
-		} else if (r->state == GUARD_LIVE) {
-			r->pool = 0;
+	for (uint32_t i = 1; i < records_end(); i++)
+		if (record(i)->pool == pool) {
+			record(i)->pool = 0;
+			kept_gone(i);
 		}
+	guard_let_go();
+}
+
+void guard_graph_gone(void)
+{
+	if (!guard_hold())
+		return;
+	for (uint32_t i = 1; i < records_end(); i++)
+		kept_gone(i);
+	guard_let_go();
+}
+
+static void captured_by(struct guarded *r, uint32_t capture)
+{
+	if (!r->captured_first)
+		r->captured_first = capture;
+	if (capture > r->captured_last)
+		r->captured_last = capture;
+}
+
+/* It works in the stream that it was allocated for. */
+void guard_workspace(uint64_t addr)
+{
+	struct guarded r;
+	uint32_t capture, i;
+
+	if (!guard_find(addr, &r) || r.addr != addr)
+		return;
+	capture = r.n_streams ? capture_of(r.stream[0]) : 0;
+	if ((r.own && !capture) || !guard_hold())
+		return;
+	i = record_at(addr);
+	if (i && record(i)->state == GUARD_LIVE) {
+		record(i)->own = true;
+		if (capture)
+			captured_by(record(i), capture);
 	}
 	guard_let_go();
+}
+
+/* What is held at the moment of the last failure counts. */
+void guard_out_of_memory(void)
+{
+	int device = current_device();
+
+	if (device >= 0 && device < CW_MAX_DEVICES)
+		shared_set(&guard.told->extra, guard_extra(device));
 }
 
 bool guard_find(uint64_t address, struct guarded *out)
@@ -485,15 +550,6 @@ uint32_t guard_list(struct guarded *out, uint32_t max, uint32_t *cursor, bool (*
 			out[n++] = *record(*cursor);
 	guard_let_go();
 	return n;
-}
-
-void guard_totals(int device, uint64_t *allocated, uint64_t *reserved, uint64_t *count)
-{
-	const struct counts *d = &counts[(unsigned)device % CW_MAX_DEVICES];
-
-	*allocated = __atomic_load_n(&d->allocated, __ATOMIC_RELAXED);
-	*reserved = __atomic_load_n(&d->reserved, __ATOMIC_RELAXED);
-	*count = __atomic_load_n(&d->count, __ATOMIC_RELAXED);
 }
 
 static bool any_one(const struct guarded *r)
@@ -565,6 +621,23 @@ bool guard_give(const void *words, size_t n, enum guard_given how)
 		i = record_at(word);
 		if (i && record(i)->state == GUARD_LIVE && record(i)->given < how)
 			record(i)->given = (uint8_t)how;
+	}
+	guard_let_go();
+	return false;
+}
+
+bool guard_capture(const struct guard_launch *l, const void *words, size_t n)
+{
+	uint64_t word;
+	uint32_t i;
+
+	if (!guard_hold())
+		return false;
+	for (size_t at_byte = 0; at_byte + 8 <= n; at_byte += 8) {
+		memcpy(&word, (const char *)words + at_byte, 8);
+		i = record_at(word);
+		if (i && record(i)->state == GUARD_LIVE)
+			captured_by(record(i), l->capture);
 	}
 	guard_let_go();
 	return false;

@@ -26,12 +26,14 @@ struct guarded {
 	uint64_t map, len;		/* the pages it is in */
 	uint64_t handle;		/* their memory */
 	uint64_t ticks;
+	uint64_t memory_pool;		/* the driver's; 0 = none */
 	uint64_t stream[GUARD_STREAMS];	/* that use it, the first is the one it was allocated for */
 	uint32_t stack, forward;	/* where it was allocated */
 	uint32_t free_stack;
 	uint32_t slack;			/* bytes behind it that hold the pattern, to be checked */
 	uint32_t next;			/* in a list */
 	uint32_t pool;			/* PyTorch's, of a captured graph: index + 1; 0 = none */
+	uint32_t captured_first, captured_last;	/* numbers of captures of which a launch was given it; 0 = none */
 	int16_t device;
 	uint8_t state;			/* enum guard_state */
 	uint8_t n_streams;		/* above GUARD_STREAMS: any stream may use it */
@@ -67,6 +69,7 @@ struct guard_request {
 	bool torch;
 	int device;			/* PyTorch's: its own context is made current if the thread has none */
 	uint32_t pool;
+	uint64_t memory_pool;		/* the driver's */
 };
 uint64_t guard_alloc(const struct guard_request *q);
 
@@ -75,26 +78,42 @@ bool guard_free(uint64_t addr, uint64_t stream);
 bool guard_find(uint64_t address, struct guarded *out);	/* a live one that contains the address */
 bool guard_of_parent(uint64_t address);	/* this process was forked, and the address was guarded in its parent */
 void guard_used_by(uint64_t addr, uint64_t stream);
+void guard_stream_waits(uint64_t stream);		/* will wait for another one */
 void guard_stream_gone(uint64_t stream);			/* will be */
 void guard_device_gone(int device);			/* will be, with all memory */
-void guard_pool_gone(uint32_t pool);			/* no graph uses it any more */
+void guard_pool_gone(uint32_t pool);	/* no graph uses it any more */
+void guard_workspace(uint64_t addr);	/* a library of PyTorch's works there */
+void guard_graph_gone(void);		/* one is */
 bool guard_flush(bool give_back);			/* wait for what was freed and unmap it; false: some of it was not */
 bool guard_make_room(void);				/* gives back all that is free; false: nothing was */
 void guard_peer(void);					/* the current device may use memory of another one */
-/* PyTorch's: bytes of tensors, of their pages, and how many. */
-void guard_totals(int device, uint64_t *allocated, uint64_t *reserved, uint64_t *count);
+/* What PyTorch's allocator would say of its guarded tensors. */
+struct guard_totals {
+	uint64_t requested, allocated, count;
+	uint64_t in_use, reserved;	/* segments; with those that it would have kept */
+};
+void guard_totals(int device, struct guard_totals *out);
+uint64_t guard_block(uint64_t size);			/* of the block for a tensor */
+uint64_t guard_in_use(int device, uint64_t more);	/* segments, with another tensor of this size */
+uint64_t guard_card(int device);			/* its memory; 0: not used so far */
+void guard_cache_emptied(void);
+uint64_t guard_pool_bytes(uint64_t pool, bool most, bool anew);	/* of one of the driver's pools */
+uint64_t guard_extra(int device);			/* what we took beyond what the program needs */
+void guard_out_of_memory(void);				/* the program runs out of it */
 
 /* A kernel is about to be launched: pointers to freed memory must not find it mapped. */
 bool guard_pending(void);		/* is anything freed and still mapped? */
 struct guard_launch {
 	uint32_t function, param;	/* which one is looked at */
 	const uint32_t *grid;
+	uint32_t capture;		/* that the launch belongs to */
 };
 bool guard_points_to_freed(const struct guard_launch *l, const void *bytes, size_t n);
 void guard_wait_for_freed(void);	/* then the launch may begin */
 
 /* Where values may come from: memory whose address was among the parameters of a launch, or was read by a copy. */
 bool guard_give(const void *words, size_t n, enum guard_given how);	/* marks what they point to; false */
+bool guard_capture(const struct guard_launch *l, const void *words, size_t n);	/* a graph was given what they point to; false */
 void guard_unseen(void);		/* a launch of which the parameters are not known */
 uint64_t guard_unseen_last(void);	/* when: ticks; 0 = never */
 

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Guard mode: when what was freed is unmapped.
  *
- * Unmapping must not overtake the work that uses the memory, and must not stop the program either. So frees are
- * collected in batches; a batch is closed with an event in each stream that used its members, and is unmapped once its
+ * Unmapping must not overtake the work that was queued before the free, and must not stop the program either. So frees are
+ * collected in batches; a batch is closed with an event in each stream of its members, and is unmapped once its
  * events have happened. Until then a kernel could still use what was freed and nobody would notice: so the parameters
  * of each launch are compared with what waits to be unmapped, and if there is a match the batch is waited for.
  * A thread of ours (rec_guard_hand.c) asks the events and unmaps, if there can be one.
+ *
+ * Streams that use a tensor without being named to PyTorch (record_stream) are not waited for: its allocator does not, and gives the
+ * memory to the next tensor. So that no other stream's work is waited for by chance, members of a batch have the same streams, and
+ * one is closed before its stream starts to wait for another one, if its memory could have been given out by then. If it could not,
+ * the wait makes up for the use: that is how programs that free a moment too early stay right.
  */
 #include <sched.h>
 #include <string.h>
@@ -14,21 +19,26 @@
 #include "rec_guard_own.h"
 
 #define BATCH		32u
+#define OPEN		8u			/* with other streams; the last one takes all that find no place */
+#define OPEN_NS		500000u			/* then the hand closes it, whatever the program does */
 #define BATCHES		256u			/* closed ones, per device */
 #define BATCH_STREAMS	8u
+#define CLOSING_MOST	20000u			/* waits of 50 us */
 #define NOT_READY	600
 #define WAIT_SPIN_NS	1000000u	/* most waits end within it; then sleeping costs nothing */
 
 struct batch {
 	uint32_t first, n;		/* members, chained by `next` */
 	uint64_t bytes, number;
+	uint64_t since;			/* the first member's free */
+	bool reused;			/* PyTorch could have given its memory to another tensor */
 	void *event[BATCH_STREAMS];
 	uint32_t n_events;
 	bool all;			/* too many streams: wait for the context */
 };
 
 static struct queue {
-	struct batch open, closed[BATCHES];
+	struct batch open[OPEN], closed[BATCHES];
 	uint32_t closing;		/* threads that are about to add one */
 	uint32_t n;			/* of closed, the oldest first; only who has the step lock takes one away */
 	uint64_t given_up;		/* number of the last one that was waited for in vain */
@@ -54,17 +64,54 @@ uint64_t free_finished(void)
 	return atomic_load(&finished);
 }
 
-void free_add(uint32_t i)
+static bool same_streams(const struct guarded *a, const struct guarded *b)
+{
+	if (a->n_streams != b->n_streams || a->n_streams > GUARD_STREAMS)
+		return false;
+	return memcmp(a->stream, b->stream, a->n_streams * sizeof(a->stream[0])) == 0;
+}
+
+static struct batch *open_for(struct queue *d, const struct guarded *r)
+{
+	uint32_t i = 0;
+
+	while (i < OPEN - 1 && d->open[i].n && !same_streams(record(d->open[i].first), r))
+		i++;
+	return r->n_streams > GUARD_STREAMS ? &d->open[OPEN - 1] : &d->open[i];
+}
+
+bool free_add(uint32_t i)
 {
 	struct guarded *r = record(i);
-	struct batch *b = &queues[r->device].open;
+	struct batch *b = open_for(&queues[r->device], r);
+	bool first = !b->n;
 
+	if (first)
+		b->since = rec_mono_ns();
 	r->state = GUARD_FREED;
 	r->next = b->first;
 	b->first = i;
 	b->n++;
 	b->bytes += r->len;
 	atomic_fetch_add(&pending, 1);
+	return first;
+}
+
+static bool is_of(const struct batch *b, uint64_t stream)
+{
+	const struct guarded *r = b->n ? record(b->first) : NULL;
+
+	for (uint32_t i = 0; r && r->n_streams <= GUARD_STREAMS && i < r->n_streams; i++)
+		if (r->stream[i] == stream)
+			return true;
+	return false;
+}
+
+void free_reused(int device, uint64_t stream)
+{
+	for (uint32_t i = 0; i < OPEN; i++)
+		if (is_of(&queues[device].open[i], stream))
+			queues[device].open[i].reused = true;
 }
 
 bool guard_pending(void)
@@ -270,48 +317,100 @@ static bool batches_wait(int device)
 	}
 }
 
-/* Closes the open batch if it is large enough, or has anything in it at all. */
-static void open_batch_close(int device, bool any)
+static bool is_full(const struct batch *b, int device)
+{
+	return b->n >= BATCH || b->bytes > device_known(device)->total / 32;
+}
+
+/* Closes an open batch that is to be closed. False: there is none. */
+static bool open_batch_close(int device, bool (*wanted)(const struct batch *b, int device, uint64_t with), uint64_t with)
 {
 	struct queue *d = &queues[device];
 	struct batch b = {0};
 	struct visit entered;
 
 	if (atomic_load_explicit(&rec.captures, memory_order_relaxed) || !guard_hold())
-		return;
-	if (d->open.n && (any || d->open.n >= BATCH || d->open.bytes > device_known(device)->total / 32) &&
-	    d->n + d->closing < BATCHES) {
-		b = d->open;
-		d->open = (struct batch){0};
-		__atomic_store_n(&d->closing, d->closing + 1, __ATOMIC_RELAXED);
-	}
+		return false;
+	for (uint32_t i = 0; i < OPEN && !b.n; i++)
+		if (d->open[i].n && wanted(&d->open[i], device, with) && d->n + d->closing < BATCHES) {
+			b = d->open[i];
+			d->open[i] = (struct batch){0};
+			__atomic_store_n(&d->closing, d->closing + 1, __ATOMIC_RELAXED);
+		}
 	guard_let_go();
 	if (!b.n)
-		return;
+		return false;
 	entered = device_enter(device);
 	batch_close(&b);
 	device_leave(entered);
 	if (!guard_hold())
-		return;
+		return false;
 	d->closed[d->n] = b;
 	__atomic_store_n(&d->n, d->n + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&d->closing, d->closing - 1, __ATOMIC_RELEASE);
 	guard_let_go();
 	hand_ring();
+	return true;
+}
+
+static bool any_batch(const struct batch *b, int device, uint64_t with)
+{
+	(void)b;
+	(void)device;
+	(void)with;
+	return true;
+}
+
+static bool full_batch(const struct batch *b, int device, uint64_t with)
+{
+	(void)with;
+	return is_full(b, device);
+}
+
+static bool old_batch(const struct batch *b, int device, uint64_t now)
+{
+	(void)device;
+	return b->since + OPEN_NS <= now;
+}
+
+static bool reused_batch(const struct batch *b, int device, uint64_t stream)
+{
+	(void)device;
+	return b->reused && is_of(b, stream);
 }
 
 void free_close(void)
 {
+	struct timespec moment = {.tv_nsec = 50000};
+
+	for (int i = 0; i < CW_MAX_DEVICES; i++) {
+		while (device_known(i) && open_batch_close(i, any_batch, 0))
+			;
+		for (uint32_t n = 0; n < CLOSING_MOST && __atomic_load_n(&queues[i].closing, __ATOMIC_ACQUIRE); n++)
+			nanosleep(&moment, NULL);	/* the hand is recording an event there */
+	}
+}
+
+/* Nothing is lost if there are many closed ones: a later one waits for no less. */
+bool free_old(int device)
+{
+	return queues[device].n < BATCHES / 4 && open_batch_close(device, old_batch, rec_mono_ns());
+}
+
+void guard_stream_waits(uint64_t stream)
+{
+	if (!guard_pending())
+		return;
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
-		if (device_known(i))
-			open_batch_close(i, true);
+		while (device_known(i) && open_batch_close(i, reused_batch, stream))
+			;
 }
 
 void free_step(int device)
 {
 	if (atomic_load_explicit(&rec.captures, memory_order_relaxed) || failed_before())
 		return;
-	open_batch_close(device, false);
+	open_batch_close(device, full_batch, 0);
 	if (__atomic_load_n(&queues[device].n, __ATOMIC_RELAXED) > BATCHES / 2)
 		batches_wait(device);
 	else if (!hand_works() && step_hold()) {
@@ -334,10 +433,18 @@ bool free_one(int device)
 	return did;
 }
 
+static bool has_open(const struct queue *d)
+{
+	for (uint32_t i = 0; i < OPEN; i++)
+		if (__atomic_load_n(&d->open[i].n, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
 bool free_waits(void)
 {
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
-		if (__atomic_load_n(&queues[i].n, __ATOMIC_RELAXED))
+		if (__atomic_load_n(&queues[i].n, __ATOMIC_RELAXED) || has_open(&queues[i]))
 			return true;
 	return false;
 }
@@ -350,7 +457,8 @@ bool guard_flush(bool give_back)
 		return false;
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
 		if (device_known(i)) {
-			open_batch_close(i, true);
+			while (open_batch_close(i, any_batch, 0))
+				;
 			all &= batches_wait(i);
 		}
 	if (give_back)

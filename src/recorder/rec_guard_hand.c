@@ -20,6 +20,7 @@
 #define LOOK_AGAIN_NS	200000		/* for events that have not happened: a step is longer */
 #define STOP_MOST	40000		/* waits of 50 us: a dump that is being written may hold the driver */
 
+enum { DOZING = 1, ASLEEP };		/* it will wake by itself; it will not */
 enum { RELAXED = 2 };			/* a capture in another thread must not end for what this one does */
 
 static struct {
@@ -52,7 +53,7 @@ static bool work(void)
 	if (!atomic_load(&hand.stop) && !failed_before() && !atomic_load(&rec.captures)) {
 		for (int i = 0; i < CW_MAX_DEVICES; i++)
 			if (device_known(i))
-				did |= free_one(i);
+				did |= free_old(i) | free_one(i);
 		while (!atomic_load(&hand.stop) && !atomic_load(&rec.captures) && pages_prepare())
 			did = true;
 	}
@@ -63,9 +64,13 @@ static bool work(void)
 static void rest(uint32_t heard)
 {
 	struct timespec soon = {.tv_nsec = LOOK_AGAIN_NS};
+	bool waits;
 
-	atomic_store(&hand.asleep, 1);
-	syscall(SYS_futex, &hand.bell, FUTEX_WAIT_PRIVATE, heard, free_waits() ? &soon : NULL, NULL, 0);
+	atomic_store(&hand.asleep, ASLEEP);
+	waits = free_waits();
+	if (waits)
+		atomic_store(&hand.asleep, DOZING);
+	syscall(SYS_futex, &hand.bell, FUTEX_WAIT_PRIVATE, heard, waits ? &soon : NULL, NULL, 0);
 	atomic_store(&hand.asleep, 0);
 }
 
@@ -170,6 +175,13 @@ void hand_ring(void)
 {
 	atomic_fetch_add(&hand.bell, 1);
 	if (hand_works() && atomic_load(&hand.asleep))
+		syscall(SYS_futex, &hand.bell, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void hand_nudge(void)
+{
+	atomic_fetch_add(&hand.bell, 1);
+	if (hand_works() && atomic_load(&hand.asleep) == ASLEEP)
 		syscall(SYS_futex, &hand.bell, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 

@@ -25,6 +25,13 @@ uint32_t record_at(uint64_t address);	/* 0 = none */
 bool address_is_dead(uint64_t address);	/* it was handed out, and nothing is mapped there now */
 uint32_t records_end(void);		/* one behind the last; the first is 1 */
 
+/* What there is of what (rec_guard_totals.c). */
+void totals_start(void);
+void totals_in(const struct guarded *r);
+void totals_out(const struct guarded *r);
+void totals_taken(int device, uint64_t bytes, bool in);	/* from the driver, or given back */
+bool totals_allow(const struct guarded *r, uint64_t card);	/* may it have pages of its own? */
+
 /* Memory (rec_guard_pages.c). */
 struct guard_device {
 	void *context;
@@ -52,9 +59,11 @@ void pages_peer(void);			/* other devices got access: what was mapped in advance
 
 /* What was freed (rec_guard_free.c). */
 void free_start(void);
-void free_add(uint32_t i);		/* with the lock held */
+bool free_add(uint32_t i);		/* with the lock held; true: the hand should know */
+void free_reused(int device, uint64_t stream);	/* likewise: what was freed there could be the memory of a new tensor */
 void free_close(void);			/* what was freed waits for the work that is queued by now */
 void free_step(int device);		/* unmaps what can be, waits for nothing */
+bool free_old(int device);		/* closes what has been open for long; false: there is nothing */
 bool free_one(int device);		/* a batch that can be; false: there is none */
 uint64_t free_closed(void);		/* batches so far */
 uint64_t free_finished(void);		/* all work that was queued before this one was closed has ended well */
@@ -71,6 +80,7 @@ void unread_launching(bool unmapped);	/* is what waited to be unmapped? Else the
 void hand_reset(void);
 void hand_start(void);
 void hand_ring(void);			/* there is something to do */
+void hand_nudge(void);			/* there will be soon */
 void hand_stop(void);			/* for good: it calls the driver no more */
 bool hand_waits(CUresult (*call)(void));	/* in a thread of its own, for GUARD_WAIT_NS at most; false: it failed, or goes on */
 bool hand_works(void);			/* else the program's threads do it */

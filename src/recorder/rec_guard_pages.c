@@ -194,12 +194,12 @@ uint32_t pages_take(int device, uint64_t len)
 	return i;
 }
 
-static void handle_release(uint64_t handle)
+static void handle_release(uint64_t handle, uint64_t len, int device)
 {
 	CUresult (*release)(uint64_t) = door(ENTRY_cuMemRelease);
 
-	if (handle && release)
-		release(handle);
+	if (handle && release && release(handle) == 0)
+		totals_taken(device, len, false);
 }
 
 static void handle_keep(uint64_t handle, uint64_t len, int device)
@@ -218,7 +218,7 @@ static void handle_keep(uint64_t handle, uint64_t len, int device)
 		guard_let_go();
 	}
 	if (!held)
-		handle_release(handle);
+		handle_release(handle, len, device);
 }
 
 /* The last one that is kept, with addresses; 0 = none. It stays counted until it is taken from its shelf. */
@@ -273,17 +273,27 @@ static CUresult pages_give(struct guarded *r)
 	return code;
 }
 
-/* Memory for it. What was freed may still hold it: then that is waited for; then what is kept in other sizes is given back. */
-static CUresult pages_create(struct guarded *r)
+static CUresult handle_create(struct guarded *r)
 {
 	CUresult (*create)(uint64_t *, size_t, const void *, uint64_t) = door(ENTRY_cuMemCreate);
 	struct alloc_prop prop = prop_of(r->device);
 	CUresult code = create ? create(&r->handle, r->len, &prop, 0) : CU_NO_DRIVER;
 
+	if (code)
+		r->handle = 0;
+	else
+		totals_taken(r->device, r->len, true);
+	return code;
+}
+
+/* Memory for it. What was freed may still hold it: then that is waited for; then what is kept in other sizes is given back. */
+static CUresult pages_create(struct guarded *r)
+{
+	CUresult code = handle_create(r);
+
 	if (code != CU_OUT_OF_MEMORY)
 		return code;
 	guard_flush(false);
-	r->handle = 0;
 	if (guard_hold()) {
 		r->handle = handle_take(r->device, r->len);
 		guard_let_go();
@@ -291,7 +301,7 @@ static CUresult pages_create(struct guarded *r)
 	if (r->handle)
 		return 0;
 	pages_release();
-	return create(&r->handle, r->len, &prop, 0);
+	return handle_create(r);
 }
 
 /* The program's own call found no memory. */
@@ -317,7 +327,7 @@ static CUresult pages_try(struct guarded *r)
 	}
 	code = pages_give(r);
 	if (code) {
-		handle_release(r->handle);
+		handle_release(r->handle, r->len, r->device);
 		r->handle = 0;
 	}
 	return code;
@@ -358,7 +368,7 @@ static bool prepare_one(void)
 		pages_access(&r);
 	device_leave(entered);
 	if (!r.mapped)
-		handle_release(r.handle);
+		handle_release(r.handle, r.len, r.device);
 	if (!guard_hold())
 		return false;
 	if (r.mapped) {
@@ -393,8 +403,11 @@ static bool release_one(void)
 
 	if (!unmap || !guard_hold())
 		return false;
-	if (kept.n)
-		r.handle = handle_take(kept.list[kept.n - 1].device, kept.list[kept.n - 1].len);
+	if (kept.n) {
+		r.device = (int16_t)kept.list[kept.n - 1].device;
+		r.len = kept.list[kept.n - 1].len;
+		r.handle = handle_take(r.device, r.len);
+	}
 	for (uint32_t shelf = 0; !r.handle && !i && shelf < SHELVES; shelf++)
 		i = shelf_take(shelf, 0, 0);
 	if (i)
@@ -409,7 +422,7 @@ static bool release_one(void)
 			guard_let_go();
 		}
 	}
-	handle_release(r.handle);
+	handle_release(r.handle, r.len, r.device);
 	return r.handle != 0;
 }
 

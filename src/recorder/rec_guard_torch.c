@@ -18,7 +18,8 @@
 #define SLOTS	96u		/* of a table; today's has about 60 */
 #define POOLS	64u
 #define ACTIVE	8u		/* pools in use at once: one in a thread is usual */
-#define TRIAL	3584u		/* bytes: a multiple of 512, and of no other figure that changes */
+#define TRIAL	3500u		/* bytes: no multiple of 512, and no other figure that changes */
+#define BLOCK	3584		/* that the allocator gives for it */
 #define SEGMENT	((int64_t)2 << 20)	/* what the allocator reserves for it */
 #define STATS	30u		/* of 32 bytes, at the start of what getDeviceStats returns */
 #define STATS_SIZE 4096u	/* more than all of it */
@@ -43,6 +44,8 @@
 	X(release_pool, PLUGGABLE("11releasePool", "Ea" PAIR), true)                                   \
 	X(empty_cache, PLUGGABLE("10emptyCache", "E" PAIR), false)                                     \
 	X(share, PLUGGABLE("14shareIpcHandle", "EPv"), true)                                           \
+	X(get_fraction, PLUGGABLE("17getMemoryFraction", "Ea"), false)                                 \
+	X(set_fraction, PLUGGABLE("17setMemoryFraction", "Eda"), false)                                \
 	X(copy_async, PLUGGABLE("11memcpyAsync", "EPviPKvimP11CUstream_stb"), true)
 
 enum slot_id {
@@ -66,6 +69,9 @@ struct data_ptr { uint64_t data, deleter, context; int8_t type, index; uint8_t m
 struct stat { int64_t current, peak, allocated, freed; };
 struct c10_cuda_stream { uint64_t device, id; };
 
+/* What one of the allocator's statistics is about: nothing of ours, blocks, what was asked for, how many, segments. */
+enum stat_of { STAT_NONE, STAT_ALLOCATED, STAT_REQUESTED, STAT_COUNT, STAT_RESERVED, STAT_KINDS };
+
 enum trial { TRIAL_DUE, TRIAL_PASSED, TRIAL_UNDER_WAY };
 
 static struct {
@@ -79,10 +85,9 @@ static struct {
 	uint32_t (*copy_peer)(void *, int, const void *, int, size_t, uint64_t);
 	_Atomic uint32_t trial;			/* enum trial */
 	bool through;				/* it asks the driver for every tensor: those are guarded there */
-	uint8_t bytes[STATS], counts[STATS];	/* which stats are about tensors' bytes, which about their number */
-	uint8_t reserved[STATS];
-	int64_t peak[CW_MAX_DEVICES], peak_reserved[CW_MAX_DEVICES];
-	int64_t total[CW_MAX_DEVICES];		/* bytes ever given */
+	uint8_t stats[STATS];			/* enum stat_of */
+	struct peak { int64_t of[STAT_KINDS], ever[STAT_KINDS]; } peaks[CW_MAX_DEVICES];	/* at most at once; in all */
+	double fraction[CW_MAX_DEVICES];	/* of the card that PyTorch may use; 0 = all of it */
 	struct { uint64_t id[2]; uint32_t state, uses; } pool[POOLS];	/* uses: graphs that were captured into it and are not gone */
 	uint32_t n_pools;
 	struct { uint64_t id[2]; uint32_t tid; } active[ACTIVE];	/* pools that tensors go to now, of captures or warm-ups */
@@ -199,26 +204,98 @@ static bool pool_now(uint64_t stream, uint32_t *pool)
 
 /* ---- a tensor ------------------------------------------------------------------------------------------------ */
 
+static void totals_of(int device, int64_t *of)
+{
+	struct guard_totals t;
+
+	guard_totals(device, &t);
+	of[STAT_NONE] = 0;
+	of[STAT_ALLOCATED] = (int64_t)t.allocated;
+	of[STAT_REQUESTED] = (int64_t)t.requested;
+	of[STAT_COUNT] = (int64_t)t.count;
+	of[STAT_RESERVED] = (int64_t)t.reserved;
+}
+
 static void told(uint64_t addr, int64_t size, int device)
 {
-	uint64_t allocated, reserved, count;
+	struct peak *peak = &torch.peaks[device];
+	int64_t now[STAT_KINDS];
 
-	guard_totals(device, &allocated, &reserved, &count);
-	if ((int64_t)allocated > torch.peak[device])
-		torch.peak[device] = (int64_t)allocated;
-	if ((int64_t)reserved > torch.peak_reserved[device])
-		torch.peak_reserved[device] = (int64_t)reserved;
-	torch_report(&(struct torch_block_note){
-		.addr = addr, .size = size, .allocated = allocated, .reserved = reserved, .device = device});
+	totals_of(device, now);
+	for (int i = 0; i < STAT_KINDS; i++)
+		if (now[i] > peak->of[i])
+			peak->of[i] = now[i];
+	torch_report(&(struct torch_block_note){.addr = addr, .size = size, .device = device,
+						.allocated = (uint64_t)now[STAT_ALLOCATED],
+						.reserved = (uint64_t)now[STAT_RESERVED]});
+}
+
+static void ever_add(struct peak *peak, enum stat_of what, int64_t more)
+{
+	__atomic_fetch_add(&peak->ever[what], more, __ATOMIC_RELAXED);
+}
+
+/* ---- a limit of the process: PyTorch's allocator counts its own segments only ----------------------------------- */
+
+static bool has_limit(int device)
+{
+	return device >= 0 && device < CW_MAX_DEVICES && torch.fraction[device] > 0 && guard_card(device);
+}
+
+static double limit_of(int device)
+{
+	return torch.fraction[device] * (double)guard_card(device);
+}
+
+static void our_set_fraction(void *self, double fraction, int8_t device)
+{
+	if (device >= 0 && device < CW_MAX_DEVICES)
+		torch.fraction[device] = fraction < 1 ? fraction : 0;
+	REAL(set_fraction, void (*)(void *, double, int8_t))(self, fraction, device);
+}
+
+static int64_t real_reserved(void *self, int device)
+{
+	struct stat all[STATS_SIZE / sizeof(struct stat)];
+
+	REAL(stats, struct stat * (*)(struct stat *, void *, int8_t))(all, self, (int8_t)device);
+	for (uint32_t i = 0; i < STATS; i++)
+		if (torch.stats[i] == STAT_RESERVED)
+			return all[i].current;
+	return 0;
+}
+
+static bool is_over_limit(void *self, size_t size, int device)
+{
+	return has_limit(device) &&
+	       (double)guard_in_use(device, size) + (double)real_reserved(self, device) > limit_of(device);
+}
+
+/* Before it allocates: what is guarded is not left for it. It throws when that is too little. */
+static void limit_lower(void *self, int device)
+{
+	double left;
+
+	if (!has_limit(device) || torch.through)
+		return;
+	left = limit_of(device) - (double)guard_in_use(device, 0);
+	REAL(set_fraction, void (*)(void *, double, int8_t))
+	(self, left > 0 ? left / (double)guard_card(device) : 0, (int8_t)device);
+}
+
+static double our_get_fraction(void *self, int8_t device)
+{
+	return has_limit(device) ? torch.fraction[device] : REAL(get_fraction, double (*)(void *, int8_t))(self, device);
 }
 
 /* 0: PyTorch's own allocator must do it. */
-static uint64_t tensor_new(size_t size, int device, uint64_t stream)
+static uint64_t tensor_new(void *self, size_t size, int device, uint64_t stream)
 {
 	uint64_t addr = 0;
 	uint32_t pool;
 
-	if (!size || torch.through || device < 0 || device >= CW_MAX_DEVICES || !rec_enter())
+	if (!size || torch.through || device < 0 || device >= CW_MAX_DEVICES || is_over_limit(self, size, device) ||
+	    !rec_enter())
 		return 0;
 	rec_nesting = 2;
 	if (!pool_now(stream, &pool))
@@ -229,7 +306,9 @@ static uint64_t tensor_new(size_t size, int device, uint64_t stream)
 	rec_leave();
 	if (!addr)
 		return 0;
-	__atomic_fetch_add(&torch.total[device], (int64_t)size, __ATOMIC_RELAXED);
+	ever_add(&torch.peaks[device], STAT_ALLOCATED, (int64_t)guard_block(size));
+	ever_add(&torch.peaks[device], STAT_REQUESTED, (int64_t)size);
+	ever_add(&torch.peaks[device], STAT_COUNT, 1);
 	told(addr, (int64_t)size, device);
 	return addr;
 }
@@ -291,9 +370,11 @@ static struct data_ptr *our_allocate(struct data_ptr *out, void *self, size_t si
 
 	trial_first(self);
 	REAL(allocate, allocate_fn *)(out, self, 0);
-	addr = tensor_new(size, out->index, size ? stream_now(out->index) : 0);
-	if (!addr && size)
+	addr = tensor_new(self, size, out->index, size ? stream_now(out->index) : 0);
+	if (!addr && size) {
+		limit_lower(self, out->index);
 		REAL(allocate, allocate_fn *)(out, self, size);
+	}
 	if (addr)
 		out->data = out->context = addr;
 	if (out->deleter == torch.deleter)
@@ -308,9 +389,11 @@ static void *our_raw_alloc_with_stream(void *self, size_t size, uint64_t stream)
 
 	trial_first(self);
 	REAL(allocate, allocate_fn *)(&none, self, 0);	/* the device that is current */
-	addr = tensor_new(size, none.index, stream);
-	return addr ? (void *)(uintptr_t)addr
-		    : REAL(raw_alloc_with_stream, void *(*)(void *, size_t, uint64_t))(self, size, stream);
+	addr = tensor_new(self, size, none.index, stream);
+	if (addr)
+		return (void *)(uintptr_t)addr;
+	limit_lower(self, none.index);
+	return REAL(raw_alloc_with_stream, void *(*)(void *, size_t, uint64_t))(self, size, stream);
 }
 
 static void *our_raw_alloc(void *self, size_t size)
@@ -320,8 +403,11 @@ static void *our_raw_alloc(void *self, size_t size)
 
 	trial_first(self);
 	REAL(allocate, allocate_fn *)(&none, self, 0);
-	addr = tensor_new(size, none.index, size ? stream_now(none.index) : 0);
-	return addr ? (void *)(uintptr_t)addr : REAL(raw_alloc, void *(*)(void *, size_t))(self, size);
+	addr = tensor_new(self, size, none.index, size ? stream_now(none.index) : 0);
+	if (addr)
+		return (void *)(uintptr_t)addr;
+	limit_lower(self, none.index);
+	return REAL(raw_alloc, void *(*)(void *, size_t))(self, size);
 }
 
 static void our_raw_delete(void *self, void *p)
@@ -364,41 +450,29 @@ static void *our_base_allocation(void *self, void *p, size_t *size)
 	return (void *)(uintptr_t)g.addr;
 }
 
-static void stat_add(struct stat *s, uint64_t now, int64_t peak, int64_t ever)
-{
-	s->current += (int64_t)now;
-	s->peak += peak;
-	s->allocated += ever;
-	s->freed += ever - (int64_t)now;
-}
-
 /* Its figures, plus ours. The peaks may not have been at the same time: their sum is an upper bound. */
 static struct stat *our_stats(struct stat *out, void *self, int8_t device)
 {
-	uint64_t allocated, reserved, count;
-	uint32_t d = (uint8_t)device % CW_MAX_DEVICES;
+	const struct peak *peak = &torch.peaks[(uint8_t)device % CW_MAX_DEVICES];
+	int64_t now[STAT_KINDS], ever;
 
 	REAL(stats, struct stat * (*)(struct stat *, void *, int8_t))(out, self, device);
-	guard_totals(device, &allocated, &reserved, &count);
+	totals_of(device, now);
 	for (uint32_t i = 0; i < STATS; i++) {
-		if (torch.bytes[i])
-			stat_add(&out[i], allocated, torch.peak[d], torch.total[d]);
-		else if (torch.reserved[i])
-			stat_add(&out[i], reserved, torch.peak_reserved[d], (int64_t)reserved);
-		else if (torch.counts[i])
-			stat_add(&out[i], count, (int64_t)count, (int64_t)count);
+		enum stat_of what = (enum stat_of)torch.stats[i];
+
+		ever = what == STAT_RESERVED ? now[what] : peak->ever[what];
+		out[i].current += now[what];
+		out[i].peak += peak->of[what];
+		out[i].allocated += ever;
+		out[i].freed += ever - now[what];
 	}
 	return out;
 }
 
 static void our_reset_peak(void *self, int8_t device)
 {
-	uint64_t allocated, reserved, count;
-	uint32_t d = (uint8_t)device % CW_MAX_DEVICES;
-
-	guard_totals(device, &allocated, &reserved, &count);
-	torch.peak[d] = (int64_t)allocated;
-	torch.peak_reserved[d] = (int64_t)reserved;
+	totals_of(device, torch.peaks[(uint8_t)device % CW_MAX_DEVICES].of);
 	REAL(reset_peak, void (*)(void *, int8_t))(self, device);
 }
 
@@ -450,6 +524,7 @@ static void our_empty_cache(void *self, uint64_t id0, uint64_t id1)
 	if (rec_enter()) {
 		rec_nesting = 2;
 		guard_flush(true);
+		guard_cache_emptied();
 		rec_leave();
 	}
 }
@@ -497,6 +572,16 @@ static bool asks_driver(const struct data_ptr *p)
 	return guard_find(p->data, &g) && g.addr == p->data;
 }
 
+static enum stat_of stat_of(int64_t first, int64_t second)
+{
+	switch (second) {
+	case BLOCK: return STAT_ALLOCATED;
+	case TRIAL: return STAT_REQUESTED;
+	case 1:	    return STAT_COUNT;
+	default:    return first == SEGMENT && !second ? STAT_RESERVED : STAT_NONE;
+	}
+}
+
 /* The first block may need a segment, the second one not: the figures that the second one changes are about tensors. */
 static void trial_run(void *self)
 {
@@ -525,15 +610,11 @@ static void trial_run(void *self)
 		guard_refuse(REFUSED);
 	torch.deleter = one.deleter;
 	for (uint32_t i = 0; i < STATS; i++) {
-		int64_t more = then[i].current - first[i].current;
-
-		torch.bytes[i] = more == TRIAL;
-		torch.counts[i] = more == 1;
-		torch.reserved[i] = first[i].current - was[i].current == SEGMENT && !more;
-		found += torch.bytes[i];
+		torch.stats[i] = (uint8_t)stat_of(first[i].current - was[i].current, then[i].current - first[i].current);
+		found += torch.stats[i] == STAT_ALLOCATED;
 	}
-	torch.through = !found && (asks_driver(&one) || guard.sample > 1 || guard.only[0]);
-	if (found || asks_driver(&one))
+	torch.through = asks_driver(&two) || (!found && (guard.sample > 1 || guard.only[0]));
+	if (found || asks_driver(&two))
 		__atomic_fetch_or(&guard.told->flags, CW_GUARD_TORCH, __ATOMIC_RELAXED);
 	((void (*)(void *))(uintptr_t)torch.deleter)((void *)(uintptr_t)two.data);
 	((void (*)(void *))(uintptr_t)torch.deleter)((void *)(uintptr_t)one.data);

@@ -144,6 +144,14 @@ static bool is_given(const struct guard_launch *l, const void *bytes, size_t n)
 	return guard_give(bytes, n, GIVEN);
 }
 
+static __attribute__((noinline)) void guard_captured(uint32_t function, uint64_t stream, void **params, void **extra)
+{
+	struct guard_launch l = {.function = function, .capture = capture_of(stream)};
+
+	if (l.capture)
+		params_look(&l, params, extra, guard_capture);
+}
+
 /* After the launch, when the layout is known. */
 static __attribute__((noinline)) void guard_launched(uint32_t function, void **params, void **extra)
 {
@@ -151,6 +159,13 @@ static __attribute__((noinline)) void guard_launched(uint32_t function, void **p
 
 	if (guard.values && params_look(&l, params, extra, is_given) == LOOK_UNKNOWN)
 		guard_unseen();
+}
+
+static __attribute__((noinline)) void capture_launched(struct cw_launch *s, uint64_t stream, void **params, void **extra)
+{
+	capture_keep(s, stream);
+	if (guard_on())
+		guard_captured(s->func, stream, params, extra);
 }
 
 static inline __attribute__((always_inline)) void put_launch(const struct launch_note *l)
@@ -189,7 +204,7 @@ static inline __attribute__((always_inline)) void put_launch(const struct launch
 	if (guard_on())
 		guard_launched(function, l->params, l->extra);
 	if (unlikely(atomic_load_explicit(&rec.captures, memory_order_relaxed)))
-		capture_keep(s, l->stream);
+		capture_launched(s, l->stream, l->params, l->extra);
 	shared_set(&s->seq, seq);
 	/* the next launch will write here: prefetch while the program does something else */
 	end = s->n_param;

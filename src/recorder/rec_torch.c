@@ -212,10 +212,17 @@ struct c10_device { int8_t type, index; };
 
 static void torch_oom(uint64_t request, uint64_t allocated, uint64_t reserved, struct c10_device d)
 {
+	struct guard_totals guarded;
 	struct cw_failure f;
 
 	if (d.type != DEVICE_CUDA || !rec_enter())
 		return;
+	if (guard_on()) {		/* PyTorch does not know of them */
+		guard_totals(d.index, &guarded);
+		allocated += guarded.allocated;
+		reserved += guarded.in_use;
+		guard_out_of_memory();
+	}
 	fail_init(&f, CW_SRC_TORCH_OOM, 2);
 	fail_add_memory(&f, request);
 	f.torch_allocated = allocated;

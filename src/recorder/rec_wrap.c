@@ -60,18 +60,28 @@ static CUresult before_FREEASYNC(struct call *c)
 }
 
 /* The address goes where the driver would have put it. During a capture the driver answers as always. */
-static CUresult guarded(struct call *c, uint64_t bytes, uint64_t stream)
+static CUresult guarded(struct call *c, uint64_t bytes, uint64_t stream, uint64_t pool)
 {
 	uint64_t addr = 0;
 
 	if (unlikely(failed_before()))
 		return failed_before();
 	if (guard_on() && c->a[0] && !atomic_load(&rec.captures))
-		addr = guard_alloc(&(struct guard_request){.size = bytes, .stream = stream});
+		addr = guard_alloc(&(struct guard_request){.size = bytes, .stream = stream, .memory_pool = pool});
 	if (addr)
 		*(uint64_t *)c->a[0] = addr;
 	c->done = addr != 0;
 	return 0;
+}
+
+/* The pool that memory without one comes from. */
+static uint64_t pool_now(void)
+{
+	uint64_t pool = 0;
+
+	if (!guard_on() || !drv.cuDeviceGetMemPool || drv.cuDeviceGetMemPool(&pool, current_device()) != 0)
+		return 0;
+	return pool;
 }
 
 #define PITCH 512u	/* what the driver rounds rows to */
@@ -79,16 +89,16 @@ static CUresult guarded(struct call *c, uint64_t bytes, uint64_t stream)
 static CUresult before_ALLOCPITCH(struct call *c)
 {
 	uint64_t pitch = (c->a[2] + PITCH - 1) & ~(uint64_t)(PITCH - 1);
-	CUresult r = c->a[1] && c->a[2] && c->a[3] ? guarded(c, pitch * c->a[3], GUARD_AT_ONCE) : failed_before();
+	CUresult r = c->a[1] && c->a[2] && c->a[3] ? guarded(c, pitch * c->a[3], GUARD_AT_ONCE, 0) : failed_before();
 
 	if (c->done)
 		*(uint64_t *)c->a[1] = pitch;
 	return r;
 }
 
-static CUresult before_ALLOC(struct call *c)	  { return guarded(c, c->a[1], GUARD_AT_ONCE); }
-static CUresult before_ALLOCASYNC(struct call *c) { return guarded(c, c->a[1], c->a[2]); }
-static CUresult before_ALLOCPOOL(struct call *c)  { return guarded(c, c->a[1], c->a[3]); }
+static CUresult before_ALLOC(struct call *c)	  { return guarded(c, c->a[1], GUARD_AT_ONCE, 0); }
+static CUresult before_ALLOCASYNC(struct call *c) { return guarded(c, c->a[1], c->a[2], pool_now()); }
+static CUresult before_ALLOCPOOL(struct call *c)  { return guarded(c, c->a[1], c->a[3], c->a[2]); }
 
 /* A range and the first mapping in it have the same address: the range is stored at address + 1. */
 static CUresult before_UNRESERVE(struct call *c)
@@ -98,6 +108,13 @@ static CUresult before_UNRESERVE(struct call *c)
 	if (!driver_alloc_take(c->a[0] + 1, &c->held))
 		c->held.addr = 0;
 	return 0;
+}
+
+static CUresult before_STREAMWAIT(struct call *c)
+{
+	if (guard_on() && !failed_before())
+		guard_stream_waits(c->a[0]);
+	return failed_before();
 }
 
 static CUresult before_STREAMGONE(struct call *c)
@@ -203,6 +220,8 @@ static void after_PLAIN(struct call *c)
 	note(c, 0);
 }
 
+#define after_STREAMWAIT after_PLAIN
+
 static void after_STREAMGONE(struct call *c)
 {
 	if (!c->r)
@@ -241,6 +260,8 @@ static void after_PROBE(struct call *c)
 #define after_ASKATTRS	after_PROBE
 #define after_ASKRANGE	after_PROBE
 #define after_SHARE	after_QUIET
+#define after_ASKPOOL	after_QUIET
+#define after_SETPOOL	after_QUIET
 
 static void after_POLL(struct call *c)
 {
@@ -394,6 +415,8 @@ static void after_GRAPHGONE(struct call *c)
 	note(c, 0);
 	if (c->r == 0)
 		capture_graph_gone(c->a[0]);
+	if (c->r == 0 && guard_on())
+		guard_graph_gone();
 }
 
 static void after_EXECGONE(struct call *c)
@@ -401,6 +424,8 @@ static void after_EXECGONE(struct call *c)
 	note(c, 0);
 	if (c->r == 0)
 		capture_exec_gone(c->a[0]);
+	if (c->r == 0 && guard_on())
+		guard_graph_gone();
 }
 
 /* PyTorch frees its cache after that, and asks again. */
@@ -556,6 +581,27 @@ static CUresult answer_ASKATTRS(CUresult r, const uint64_t *a)
 	return r;
 }
 
+/* What is used or reserved, now or at most, in 8 bytes. Guarded memory has a pool's name only. */
+enum { POOL_RESERVED = 5, POOL_USED_HIGH = 8 };
+
+static CUresult answer_ASKPOOL(CUresult r, const uint64_t *a)
+{
+	uint32_t what = (uint32_t)a[1];
+
+	if (!r && a[2] && what >= POOL_RESERVED && what <= POOL_USED_HIGH)
+		*(uint64_t *)a[2] += guard_pool_bytes(a[0], what % 2 == 0, false);
+	return r;
+}
+
+static CUresult answer_SETPOOL(CUresult r, const uint64_t *a)
+{
+	uint32_t what = (uint32_t)a[1];
+
+	if (!r && what >= POOL_RESERVED && what <= POOL_USED_HIGH)
+		guard_pool_bytes(a[0], true, true);
+	return r;
+}
+
 static CUresult answer_ASKRANGE(CUresult r, const uint64_t *a)
 {
 	struct guarded about;
@@ -629,6 +675,8 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 		c.r = real(A##n); \
 	if (unlikely(c.r == CU_OUT_OF_MEMORY) && guard_on() && !failed_before() && guard_make_room()) \
 		c.r = real(A##n); \
+	if (unlikely(c.r == CU_OUT_OF_MEMORY) && guard_on()) \
+		guard_out_of_memory(); \
 	if (WAITS_##class) \
 		wait_end(c.r); \
 	rec_nesting = 2; \

@@ -59,6 +59,26 @@ void sim_run_nop(const struct sim_op *op, struct sim_fault *fault)
 	(void)fault;
 }
 
+/* Through a table of one pointer, which is no parameter. */
+void sim_run_through(const struct sim_op *op, struct sim_fault *fault)
+{
+	SIM_PARAM(sim_addr, table, 0);
+	const sim_addr *to = sim_kernel_touch(op, fault, SIM_INSN_LOAD, table, 2);
+	size_t count = sim_kernel_threads(op);
+	float *out = fault->code ? NULL : sim_kernel_touch(op, fault, SIM_INSN_STORE, *to, count);
+
+	for (size_t i = 0; !fault->code && i < count; i++)
+		out[i] = 1.0f;
+}
+
+/* A workspace, as a library's kernel uses it: what it does with it is not known. */
+void sim_run_uses(const struct sim_op *op, struct sim_fault *fault)
+{
+	SIM_PARAM(sim_addr, workspace, 0);
+
+	sim_kernel_touch(op, fault, SIM_INSN_LOAD, workspace, workspace ? 1 : 0);
+}
+
 void sim_run_fill(const struct sim_op *op, struct sim_fault *fault)
 {
 	SIM_PARAM(sim_addr, to, 0);

@@ -12,26 +12,43 @@
 enum { IMAGE_BYTES = 512, THREADS = 128 };
 
 /* Text that the simulated driver takes as a module (src/sim/README.md); any GPU can run it. */
-static int make_kernel(struct standin_kernel *k, struct sim_func **func)
+static int make_kernel(const char *name, const char *row, struct sim_func **func)
 {
 	struct sim_library *library;
 	char image[IMAGE_BYTES];
 	int code;
 
-	snprintf(image, sizeof(image), "cuwhy-sim-module 1\ntarget compute_50 ptx 6.0\nkernel nop mangled=%s\n", k->name);
+	snprintf(image, sizeof(image), "cuwhy-sim-module 1\ntarget compute_50 ptx 6.0\nkernel %s mangled=%s\n", row,
+		 name);
 	code = cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0);
-	return code ? code : cuLibraryGetKernel(func, library, k->name);
+	return code ? code : cuLibraryGetKernel(func, library, name);
+}
+
+static int launch(const char *name, const char *row, _Atomic(struct sim_func *) *made, struct sim_stream *stream,
+		  void **params)
+{
+	struct sim_func *func = atomic_load(made);
+	int code = 0;
+
+	/* two threads may both make it: one of the two is never used */
+	if (!func && (code = make_kernel(name, row, &func)) == 0)
+		atomic_store(made, func);
+	return code ? code : cuLaunchKernel(func, 1, 1, 1, THREADS, 1, 1, 0, stream, params, NULL);
 }
 
 int standin_launch(struct standin_kernel *k, struct sim_stream *stream)
 {
-	struct sim_func *func = atomic_load(&k->func);
-	int code = 0;
+	return launch(k->name, "nop", &k->func, stream, NULL);
+}
 
-	/* two threads may both make it: one of the two is never used */
-	if (!func && (code = make_kernel(k, &func)) == 0)
-		atomic_store(&k->func, func);
-	return code ? code : cuLaunchKernel(func, 1, 1, 1, THREADS, 1, 1, 0, stream, NULL, NULL);
+int standin_launch_using(struct standin_kernel *k, struct sim_stream *stream, sim_addr workspace)
+{
+	void *params[] = {&workspace};
+	int capturing = 0;
+
+	if (!workspace || cuStreamIsCapturing(stream, &capturing) || !capturing)
+		return standin_launch(k, stream);
+	return launch(k->name, "uses", &k->using, stream, params);
 }
 
 /* --- refusals --------------------------------------------------------------------------------- */

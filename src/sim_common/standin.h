@@ -42,12 +42,14 @@ void cuwhy_sim_mismatch(uint32_t place, uint64_t mono_ns, const char *call, cons
 /* One kernel of a library's, without code or parameters: STANDIN_KERNEL(gemm, "cublas_gemm"). */
 struct standin_kernel {
 	const char *name;
-	_Atomic(struct sim_func *) func;
+	_Atomic(struct sim_func *) func, using;	/* the second one has a workspace */
 };
 #define STANDIN_KERNEL(variable, text) static struct standin_kernel variable = {.name = text}
 
 /* Launches it with one block of 128 threads in the current context. Returns the driver's code. */
 int standin_launch(struct standin_kernel *k, struct sim_stream *stream);
+/* Likewise; if the launch is captured, the kernel uses the workspace whenever the graph is run: by then it may be gone. */
+int standin_launch_using(struct standin_kernel *k, struct sim_stream *stream, sim_addr workspace);
 
 /* Says once per function that it cannot be stood in for; returns `status`, the library's code for "not supported". */
 int standin_refuse(const char *function, int status);

@@ -11,7 +11,8 @@ enum pointer_mode { POINTER_HOST, POINTER_DEVICE };
 struct cublas_handle {
 	struct blas_head head;		/* must be first: cuBLASLt takes this handle, too */
 	struct sim_stream *stream;
-	sim_addr workspace;
+	sim_addr workspace;		/* its own */
+	sim_addr given;			/* the caller's */
 	int pointer_mode;
 	int math_mode;
 	int atomics_mode;

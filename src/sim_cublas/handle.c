@@ -89,7 +89,8 @@ int cublas_launch(struct cublas_handle *h, struct standin_kernel *k)
 {
 	int code = blas_enter(&h->head);
 
-	return code || standin_launch(k, h->stream) ? BLAS_EXECUTION_FAILED : BLAS_SUCCESS;
+	return code || standin_launch_using(k, h->stream, h->given ? h->given : h->workspace) ? BLAS_EXECUTION_FAILED
+											      : BLAS_SUCCESS;
 }
 
 int cublas_result(struct cublas_handle *h, void *result, size_t bytes)
@@ -109,6 +110,7 @@ STANDIN(int, cublasSetStream_v2, (struct cublas_handle * handle, struct sim_stre
 	if (!handle)
 		return BLAS_NOT_INITIALIZED;
 	handle->stream = stream;
+	handle->given = 0;	/* as documented: the workspace is the handle's own again */
 	return BLAS_SUCCESS;
 }
 
@@ -122,7 +124,7 @@ STANDIN(int, cublasGetStream_v2, (struct cublas_handle * handle, struct sim_stre
 	return BLAS_SUCCESS;
 }
 
-/* The caller's workspace is the caller's: only its alignment is checked. */
+/* The caller's workspace is the caller's: its alignment is checked, and that it is there when a graph uses it. */
 STANDIN(int, cublasSetWorkspace_v2, (struct cublas_handle * handle, void *workspace, size_t bytes))
 {
 	enum { ALIGNMENT = 256 };
@@ -131,6 +133,7 @@ STANDIN(int, cublasSetWorkspace_v2, (struct cublas_handle * handle, void *worksp
 		return BLAS_NOT_INITIALIZED;
 	if ((uintptr_t)workspace % ALIGNMENT || (!workspace && bytes))
 		return BLAS_INVALID_VALUE;
+	handle->given = (uintptr_t)workspace;
 	return BLAS_SUCCESS;
 }
 

@@ -146,7 +146,9 @@ STANDIN(int, cublasLtMatmul,
 	status = check_call(&p, a, b, d, algo, workspace, bytes);
 	if (status)
 		return status;
-	return blas_enter(handle) || standin_launch(kernel, stream) ? BLAS_EXECUTION_FAILED : BLAS_SUCCESS;
+	return blas_enter(handle) || standin_launch_using(kernel, stream, bytes ? (uintptr_t)workspace : 0)
+		       ? BLAS_EXECUTION_FAILED
+		       : BLAS_SUCCESS;
 }
 
 /* --- what cannot be stood in for -------------------------------------------------------------- */

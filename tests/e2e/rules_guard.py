@@ -299,6 +299,78 @@ sys.exit(3)
     same((run.status, run.out), (3, "ends\n"), run.err[-2000:])
 
 
+def rule__a_pointer_in_memory_is_recognized_as_one_in_a_parameter(box):
+    """Of the late kind too: the thread has ended, and no parameter leads to the address."""
+    text = """
+a, table, other = cudrv.alloc(4000), cudrv.alloc(8), cudrv.alloc(4000)
+cudrv.call("cuMemcpyHtoD_v2", p(table), ref(p(a)), ctypes.c_size_t(8))
+cudrv.launch(cudrv.kernel("through"), (1,), (32,), p(table))
+cudrv.free(a) # let go
+cudrv.launch(cudrv.kernel("through"), (1,), (32,), p(table)) # bad
+cudrv.synchronize()
+"""
+    _, verdict = found(box, text, "illegal-access-use-after-free")
+    says(verdict, "freed at program.py:%d" % line_of(START + text, "let go"))
+    says(verdict, "it was allocated at program.py:%d" % (line_of(START + text, "let go") - 3))
+
+
+SIDE = """
+main, side = cudrv.stream(), cudrv.stream()
+cudrv.launch(fill, (1,), (32,), p(queued(4096, main)), f(1), i(32), stream=main)
+def event_of(stream):
+    event = p()
+    cudrv.call("cuEventCreate", ref(event), 2)
+    cudrv.call("cuEventRecord", event, stream)
+    return event
+x, y = queued(4096, main), queued(4096, side)
+cudrv.synchronize()
+cudrv.launch(spin, (1,), (1,), i(1500), stream=side)
+"""
+FREE = 'cudrv.call("cuMemFreeAsync", p(%s), %s)\n'
+
+
+def rule__a_stream_that_uses_it_unknown_to_the_free_is_not_waited_for(box):
+    """Also not because something else was freed there in the meantime."""
+    found(box, SIDE + "poke(x, 5, stream=side) # bad\n" + FREE % ("y", "side") + FREE % ("x", "main") + "cudrv.synchronize()\n",
+          "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
+def rule__a_wait_that_comes_after_the_memory_was_given_out_is_too_late(box):
+    found(box, SIDE + "poke(x, 5, stream=side) # bad\n" + FREE % ("x", "main") + """
+z = queued(4096, main)
+cudrv.call("cuStreamWaitEvent", main, event_of(side), 0)
+cudrv.synchronize()
+""", "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
+def rule__a_free_is_in_the_order_of_its_stream_alone(box):
+    """Not of the one it was allocated for."""
+    found(box, SIDE + "poke(y, 5, stream=side) # bad\n" + FREE % ("y", "main") + "cudrv.synchronize()\n",
+          "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
+
+
+def rule__streams_that_are_waited_for_keep_what_is_freed(box):
+    """By the stream of the free, or by the program; cuMemFree waits for all of them."""
+    run, verdict = guarded(box, SIDE + "poke(x, 5, stream=side)\n" + """
+cudrv.call("cuStreamWaitEvent", main, event_of(side), 0)
+""" + FREE % ("x", "main") + """
+w = queued(4096, main)
+cudrv.launch(spin, (1,), (1,), i(300), stream=side)
+poke(w, 5, stream=side)
+cudrv.call("cuEventSynchronize", event_of(side))
+""" + FREE % ("w", "main") + """
+v = cudrv.alloc(4096)
+cudrv.launch(spin, (1,), (1,), i(300), stream=side)
+poke(v, 5, stream=side)
+cudrv.free(v)
+for n in range(100):
+    cudrv.call("cuMemFreeAsync", p(queued(4096, main)), main)
+cudrv.synchronize()
+print("ended")
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+
+
 def rule__two_threads_that_wait_both_wait(box):
     """The first one for a slow kernel, longer than a lock is waited for."""
     found(box, """
@@ -473,16 +545,40 @@ for n in range(24):
     same((verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (3, {"sample": 21}), "guarded")
 
 
-def rule__when_memory_is_scarce_the_largest_are_guarded(box):
-    """64 MiB, less the context: no room for 2 MiB each."""
-    _, verdict = quiet(box, """
-small = [cudrv.alloc(4000) for n in range(60)]
-cudrv.free(small[0])
-print(len(small))
-large = cudrv.alloc(1 << 20)
-""")
-    guard = verdict["guard"]
-    assert 5 < guard["guarded"] < 40 and guard["not_guarded"]["memory"] > 20, guard
+def rule__what_small_ones_lose_is_bounded(box):
+    """A tenth of the card. What is large loses little."""
+    run, verdict = guarded(box, """
+small = [cudrv.alloc(4000) for n in range(300)]
+large = cudrv.alloc(300 << 20)
+poke(large, (75 << 20) - 1)
+for one in small[:200]:
+    cudrv.free(one)
+again = [cudrv.alloc(4000) for n in range(10)]
+cudrv.synchronize()
+print("ended")
+""", gpu="sim:tiny,memory=1G")
+    same((run.status, run.out, verdict["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+    same(verdict["guard"]["guarded"], 51 + 1 + 10, "guarded")
+    same(verdict["guard"]["not_guarded"], {"memory": 300 - 51}, "not guarded")
+
+
+def rule__figures_of_the_drivers_pools_count_what_is_guarded(box):
+    quiet(box, """
+pool, used, most = p(), ctypes.c_uint64(), ctypes.c_uint64()
+cudrv.call("cuDeviceGetDefaultMemPool", ref(pool), 0)
+def figures():
+    cudrv.call("cuMemPoolGetAttribute", pool, 7, ref(used))
+    cudrv.call("cuMemPoolGetAttribute", pool, 8, ref(most))
+    print(used.value, most.value)
+side = cudrv.stream()
+a, b = queued(4096, side), queued(1 << 20, side)
+figures()
+cudrv.call("cuMemFreeAsync", p(b), side)
+cudrv.synchronize()
+figures()
+cudrv.call("cuMemPoolSetAttribute", pool, 8, ref(ctypes.c_uint64(0)))
+figures()
+""", gpu="sim:tiny,memory=1G")
 
 
 def rule__what_is_freed_makes_room(box):
@@ -741,7 +837,7 @@ def fake_torch(box, *flags):
 
 
 def torch_run(box, text, *flags, guard="--guard"):
-    return box.under(box.script(TORCH + text), guard, TORCH=fake_torch(box, *flags))
+    return box.under(box.script(TORCH + text), guard, gpu="sim:tiny,memory=1G", TORCH=fake_torch(box, *flags))
 
 
 def rule__tensors_of_the_allocator_are_guarded(box):
@@ -755,7 +851,7 @@ cudrv.synchronize()
 """
     run = torch_run(box, text)
     verdict = box.verdict(run)
-    same((run.out, verdict["cause"], verdict["certainty"]), ("8000 2\n", "illegal-access-out-of-bounds", "certain"), run.err[-2000:])
+    same((run.out, verdict["cause"], verdict["certainty"]), ("8192 2\n", "illegal-access-out-of-bounds", "certain"), run.err[-2000:])
     says(verdict, "it was allocated at program.py:%d" % line_of(TORCH + text, "made"))
     same(verdict["guard"]["torch"], True, "PyTorch's allocator is guarded")
 
@@ -881,5 +977,5 @@ poke(made[7][0], 5)
 cudrv.synchronize()
 """)
     verdict = box.verdict(run)
-    same((run.status, run.out, verdict["cause"]), (0, "0\n0 32000\n", "none"), run.err[-2000:])
+    same((run.status, run.out, verdict["cause"]), (0, "0\n0 32768\n", "none"), run.err[-2000:])
     assert "was not used" not in run.err, run.err

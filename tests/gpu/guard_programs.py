@@ -79,8 +79,24 @@ PTX = """
 	st.global.f32 [%rd1], %f1;
 	ret;
 }
+.visible .entry through(.param .u64 table)
+{
+	.reg .b64 %rd<5>;
+	.reg .b32 %r<2>;
+	.reg .f32 %f<2>;
+	ld.param.u64 %rd1, [table];
+	cvta.to.global.u64 %rd1, %rd1;
+	ld.global.u64 %rd2, [%rd1];
+	cvta.to.global.u64 %rd2, %rd2;
+	mov.u32 %r1, %tid.x;
+	mul.wide.u32 %rd3, %r1, 4;
+	add.s64 %rd2, %rd2, %rd3;
+	mov.f32 %f1, 0f3F800000;
+	st.global.f32 [%rd2], %f1;
+	ret;
+}
 """
-MODULE = "cuwhy-sim-module 1\ntarget compute_50 ptx 7.0\nkernel oob_store\nkernel oob_load\nkernel spin\n"
+MODULE = "cuwhy-sim-module 1\ntarget compute_50 ptx 7.0\nkernel oob_store\nkernel oob_load\nkernel through\nkernel spin\n"
 
 
 class Driver:
@@ -90,7 +106,7 @@ class Driver:
         torch.zeros(1, device="cuda")
         self.cuda, self.module = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(self.module), (MODULE if SIM else PTX).encode())
-        self.store, self.load = self.function("oob_store"), self.function("oob_load")
+        self.store, self.load, self.table = (self.function(name) for name in ("oob_store", "oob_load", "through"))
 
     def call(self, name, *args):
         code = getattr(self.cuda, name)(*args)
@@ -123,6 +139,11 @@ def write(pointer, index, threads=1):
 
 def read(out, pointer, index, threads=1):
     kernels().launch(driver.load, threads, (ctypes.c_uint64(out), ctypes.c_uint64(pointer), ctypes.c_int64(index)))
+
+
+def write_through(table, threads=32):
+    """To the address that is in `table`."""
+    kernels().launch(driver.table, threads, (ctypes.c_uint64(table.data_ptr()),))
 
 
 def busy(milliseconds):

@@ -131,6 +131,8 @@ void observe_guard(struct casefile *c, const struct incident *i, struct trace *t
 
 	fact_set_flag(c, FACT_guard_is, trace_guard(t) != NULL);
 	fact_set_text(c, FACT_guard_found, f ? f->what : "");
+	if (trace_guard(t))
+		fact_set_number(c, FACT_guard_extra, (double)trace_guard(t)->extra);
 	if (!f)
 		return;
 	fact_set_number(c, FACT_guard_size, (double)f->arg[CW_GUARD_ARG_size]);

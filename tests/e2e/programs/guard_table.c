@@ -45,9 +45,10 @@ static uint64_t native_take(size_t size)
 		account(5, 2 << 20);
 	}
 	account(0, 1);
+	size = (size + 511) & ~511ul;
 	account(4, (int64_t)size);
 	at = segment + used;
-	used += (size + 511) & ~511ul;
+	used += size;
 	calls++;
 	return at;
 }
