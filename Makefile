@@ -34,7 +34,7 @@ Q := @
 say = @$(eval STEPS += x)sh tools/progress.sh $(words $(STEPS)) '$(TOTAL)' '$(1)' '$(2)'
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/job src/write -name '*.c')))
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/writes src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/job src/write -name '*.c')))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(MACHINE).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
