@@ -44,7 +44,7 @@ STANDINS := $(shell while read -r dir name node; do [ ! -d src/$$dir ] || echo $
 SIM_PARTS := $(patsubst %,$(B)/sim/%,libcuda.so.1 libnvidia-ml.so.1 libcuwhy-sim-loader.so) $(STANDINS)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/write/page_blob.o
 # `cuwhy run` refuses what the simulated GPU would refuse
-CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/cmd/fit/stop_blob.o $(B)/obj/src/sim/sim_spec.o
+CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/sim/sim_spec.o
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 # readers of GPU code are shared with the CLI, but built for a shared library
 SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
@@ -124,7 +124,7 @@ deps:
 
 .PHONY: parts core
 parts: core $(B)/completions/cuwhy.fish $(SIM_PARTS)
-core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
+core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/fit/sitecustomize.py $(B)/libcuwhy-rec.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
 
 .PHONY: standins
 standins: $(SIM_PARTS)
@@ -260,8 +260,8 @@ $(B)/obj/src/write/page_blob.o: src/write/page_blob.S $(PAGE)
 	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(PAGE)"' -c $< -o $@
 
 # What ends the dry runs of `cuwhy fit`.
-$(B)/obj/src/cmd/fit/stop_blob.o: src/cmd/fit/stop_blob.S src/cmd/fit/sitecustomize.py
-	$(Q)mkdir -p $(@D) && $(CC) -DSTOP_BLOB='"src/cmd/fit/sitecustomize.py"' -c $< -o $@
+$(B)/fit/sitecustomize.py: src/cmd/fit/sitecustomize.py
+	$(Q)mkdir -p $(@D) && cp $< $@
 
 # ---- the Python wheel ------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_$(MACHINE).whl
 .PHONY: wheel
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
-$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(SIM_PARTS) \
+$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/fit/sitecustomize.py $(B)/libcuwhy-rec.so $(SIM_PARTS) \
 		$(B)/lib32/libcuwhy-rec.so $(B)/preload/made $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE web/uplot.license
 	$(call say,WHEEL,$@)
 	$(Q)MACHINE=$(MACHINE) $(PYTHON) tools/wheel.py $(B) $(VERSION)
@@ -605,10 +605,11 @@ install: all
 	@$(MAKE) --no-print-directory install-files
 .PHONY: install-files
 install-files:
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cuwhy/sim $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cuwhy/sim $(DESTDIR)$(PREFIX)/lib/cuwhy/fit $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32
 	install -m 755 $(B)/cuwhy $(DESTDIR)$(PREFIX)/bin/cuwhy
 	install -m 755 $(B)/cuwhy-probe $(DESTDIR)$(PREFIX)/lib/cuwhy/
 	install -m 644 $(B)/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
+	install -m 644 $(B)/fit/sitecustomize.py $(DESTDIR)$(PREFIX)/lib/cuwhy/fit/
 	install -m 644 $(SIM_PARTS) $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d

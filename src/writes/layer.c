@@ -154,7 +154,8 @@ static void walk_into(struct walk *k, int parent, const char *name, const struct
 	bool was = fs_is_dir(path);
 	char *below;
 
-	k->w->folders += !was;
+	if (!was)
+		tell_change(k, path, LAYER_FOLDER, 0);
 	if (fd < 0) {
 		k->w->unreadable = true;
 		return;

@@ -36,7 +36,7 @@ bool layer_inside(void);
 
 /* --- afterwards, from outside -------------------------------------------------------------------------- */
 
-enum layer_what { LAYER_NEW, LAYER_REPLACED, LAYER_DELETED };
+enum layer_what { LAYER_NEW, LAYER_REPLACED, LAYER_DELETED, LAYER_FOLDER /* a new one */ };
 
 struct layer_change {
 	const char *path;	/* absolute, as the program knew it */
@@ -45,10 +45,9 @@ struct layer_change {
 };
 
 struct layer_walk {
-	void (*change)(void *of, const struct layer_change *c);	/* a file; not called for folders */
+	void (*change)(void *of, const struct layer_change *c);
 	void (*alive)(void *of);	/* called often: there may be millions */
 	void *of;
-	uint64_t folders;	/* new ones */
 	uint64_t bytes;		/* on disk, of all files */
 	bool unreadable;	/* some of it could not be read */
 };

@@ -146,39 +146,7 @@ static bool is_foreign(const struct stat *st)
 	return st->st_uid != geteuid() || st->st_gid != getegid();
 }
 
-/* Makes the folders in `path` in the upper side, which is `up`; and is there a file that an overlay cannot take over? */
-static void look_in(struct entry *t, const char *path, const char *up, int depth)
-{
-	DIR *d = depth > 0 ? opendir(path) : NULL;
-	struct dirent *ent;
-	struct stat st;
-
-	while (d && t->looked < LOOK_MAX && (ent = readdir(d))) {
-		char *inner, *inner_up;
-
-		if (strcmp(ent->d_name, ".") == 0 || strcmp(ent->d_name, "..") == 0)
-			continue;
-		t->looked++;
-		if (fstatat(dirfd(d), ent->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-			continue;
-		inner = fs_join(path, ent->d_name);
-		inner_up = fs_join(up, ent->d_name);
-		if (S_ISDIR(st.st_mode)) {
-			if (strcmp(inner, t->view->dir) != 0 && (mkdir(inner_up, 0700) == 0 || errno == EEXIST)) {
-				look_in(t, inner, inner_up, depth - 1);
-				look_like(inner, inner_up);
-			}
-		} else if (S_ISREG(st.st_mode) && is_foreign(&st) && faccessat(dirfd(d), ent->d_name, W_OK, 0) == 0) {
-			str_copy(t->foreign, sizeof(t->foreign), inner);
-		}
-		free(inner_up);
-		free(inner);
-	}
-	if (d)
-		closedir(d);
-}
-
-/* The folders from `lower` to `path`, in the upper side. */
+/* The folders from `lower` to `path`, in the upper side, which is `up`. */
 static void make_way(const char *lower, const char *up, const char *path)
 {
 	size_t skip = strcmp(lower, "/") == 0 ? 0 : strlen(lower);
@@ -198,18 +166,43 @@ static void make_way(const char *lower, const char *up, const char *path)
 	free(from);
 }
 
+/* Are there folders and files in `path` that an overlay over `lower` cannot take over? */
+static void look_in(struct entry *t, const char *lower, const char *up, const char *path, int depth)
+{
+	DIR *d = depth > 0 ? opendir(path) : NULL;
+	struct dirent *ent;
+	struct stat st;
+
+	while (d && t->looked < LOOK_MAX && (ent = readdir(d))) {
+		char *inner;
+
+		if (strcmp(ent->d_name, ".") == 0 || strcmp(ent->d_name, "..") == 0)
+			continue;
+		t->looked++;
+		if (fstatat(dirfd(d), ent->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		inner = fs_join(path, ent->d_name);
+		if (S_ISDIR(st.st_mode) && strcmp(inner, t->view->dir) != 0) {
+			if (is_foreign(&st) && access(inner, X_OK) == 0)
+				make_way(lower, up, inner);
+			look_in(t, lower, up, inner, depth - 1);
+		} else if (S_ISREG(st.st_mode) && is_foreign(&st) && faccessat(dirfd(d), ent->d_name, W_OK, 0) == 0) {
+			str_copy(t->foreign, sizeof(t->foreign), inner);
+		}
+		free(inner);
+	}
+	if (d)
+		closedir(d);
+}
+
 static void prepare_upper(struct entry *t, const char *lower, const char *up)
 {
 	for (size_t i = 0; i < t->n_likely; i++) {
-		char *inner;
-
 		if (!path_within(t->likely[i], lower))
 			continue;
 		make_way(lower, up, t->likely[i]);
-		inner = xasprintf("%s%s", up, t->likely[i] + (strcmp(lower, "/") == 0 ? 0 : strlen(lower)));
 		if (i < t->n_searched)
-			look_in(t, t->likely[i], inner, LOOK_DEEP);
-		free(inner);
+			look_in(t, lower, up, t->likely[i], LOOK_DEEP);
 	}
 }
 
@@ -225,7 +218,7 @@ static void add_likely(struct entry *t, const char *path)
 			return;
 		}
 	}
-	if (!real || strcmp(real, "/") == 0) {
+	if (!real || strcmp(real, "/") == 0 || access(real, W_OK) != 0) {
 		free(real);
 		return;
 	}

@@ -400,6 +400,15 @@ static bool comes_before(const struct writes_name *a, const struct writes_name *
 	return a->bytes != b->bytes ? a->bytes > b->bytes : strcmp(a->path, b->path) < 0;
 }
 
+/* Python keeps what it compiled of our own module beside that. */
+static bool is_ours(const char *path)
+{
+	const char *module = getenv(FIT_STOPPED) ? strstr(path, "/fit/__pycache__") : NULL, *old = getenv("PYTHONPATH");
+	size_t n = module ? (size_t)(module - path) + strlen("/fit") : 0;
+
+	return module && old && strncmp(old, path, n) == 0;
+}
+
 static void note_change(void *of, const struct layer_change *c)
 {
 	struct run_writes *w = of;
@@ -407,6 +416,12 @@ static void note_change(void *of, const struct layer_change *c)
 	struct writes_name one = {(char *)c->path, (int)c->what, rank_of(w, c), c->bytes};
 	size_t at = s->n;
 
+	if (is_ours(c->path))
+		return;
+	if (c->what == LAYER_FOLDER) {
+		s->folders++;
+		return;
+	}
 	s->files++;
 	s->replaced += c->what == LAYER_REPLACED;
 	s->deleted += c->what == LAYER_DELETED;
@@ -430,7 +445,6 @@ void run_writes_finish(struct run_writes *w, const struct keeper *self)
 	if (!has_layer(w))
 		return;
 	layer_changes(w->shared->dir, &walk);
-	w->sum.folders = walk.folders;
 	w->sum.bytes = walk.bytes;
 	w->sum.unreadable = walk.unreadable;
 	w->in_use = layer_users(w->shared->dir, NULL, NULL) > 0;
@@ -537,41 +551,57 @@ json_t *run_writes_json(const struct run_writes *w)
 }
 
 /* As the user would name it. */
-static void print_name(const struct run_writes *w, const struct writes_name *n, FILE *out)
+static void print_name(const char *path, const char *what, const char *cwd, FILE *out)
 {
-	char *name = is_under(n->path, w->cwd)	  ? xstrdup(n->path + strlen(w->cwd) + (w->cwd[1] != '\0'))
-		     : is_under(n->path, w->home) ? xasprintf("~%s", n->path + strlen(w->home))
-						  : xstrdup(n->path);
+	const char *home = getenv("HOME");
+	char *name = is_under(path, cwd)    ? xstrdup(path + strlen(cwd) + (cwd[1] != '\0'))
+		     : is_under(path, home) ? xasprintf("~%s", path + strlen(home))
+					    : xstrdup(path);
 
 	str_make_line(name);
-	fprintf(out, "%s%s", name, n->what == LAYER_REPLACED ? " (replaced)" : n->what == LAYER_DELETED ? " (deleted)" : "");
+	fprintf(out, "%s", name);
+	if (strcmp(what, what_words[LAYER_NEW]) != 0)
+		fprintf(out, " (%s)", what);
 	free(name);
 }
 
-static void tell_changes(const struct run_writes *w, FILE *out)
+static uint64_t number_of(json_t *o, const char *key)
 {
-	const struct writes_sum *s = &w->sum;
-	char bytes[32];
+	return (uint64_t)json_integer_value(json_object_get(o, key));
+}
 
-	format_bytes(bytes, sizeof(bytes), (double)s->bytes);
-	fprintf(out, "cuwhy: no file of yours was changed; %s%s%s what the program wrote: ", w->keep ? "kept in '" : "discarded",
-		w->keep ? w->keep : "", w->keep ? "'" : "");
-	if (s->files)
-		fprintf(out, "%" PRIu64 " file%s, %s: ", s->files, s->files == 1 ? "" : "s", bytes);
+void run_writes_tell_json(json_t *writes, const char *keep, const char *who, FILE *out)
+{
+	uint64_t files = number_of(writes, "files"), folders = number_of(writes, "folders");
+	json_t *names = json_object_get(writes, "names"), *one;
+	char bytes[32], *cwd = getcwd(NULL, 0);
+	size_t i;
+
+	if (!files && !folders)
+		return;
+	format_bytes(bytes, sizeof(bytes), (double)number_of(writes, "bytes"));
+	fprintf(out, "cuwhy: no file of yours was changed; %s%s%s what %s wrote: ", keep ? "kept in '" : "discarded", keep ? keep : "",
+		keep ? "'" : "", who);
+	if (files)
+		fprintf(out, "%" PRIu64 " file%s, %s: ", files, files == 1 ? "" : "s", bytes);
 	else
-		fprintf(out, "%" PRIu64 " folder%s", s->folders, s->folders == 1 ? "" : "s");
-	for (size_t i = 0; i < s->n && i < TOLD; i++) {
+		fprintf(out, "%" PRIu64 " folder%s", folders, folders == 1 ? "" : "s");
+	json_array_foreach(names, i, one) {
+		if (i == TOLD)
+			break;
 		fputs(i ? ", " : "", out);
-		print_name(w, &s->name[i], out);
+		print_name(json_string_value(json_object_get(one, "path")), json_string_value(json_object_get(one, "what")), cwd, out);
 	}
-	if (s->files > TOLD)
-		fprintf(out, ", and %" PRIu64 " more", s->files - TOLD);
+	if (files > TOLD)
+		fprintf(out, ", and %" PRIu64 " more", files - TOLD);
 	fprintf(out, ". What it did over the network (uploads, databases) was real\n");
+	free(cwd);
 }
 
 void run_writes_tell(const struct run_writes *w, bool failed, FILE *out)
 {
 	char bytes[32];
+	json_t *json;
 
 	if (!has_layer(w))
 		return;
@@ -586,6 +616,7 @@ void run_writes_tell(const struct run_writes *w, bool failed, FILE *out)
 		fprintf(out, "cuwhy: what the program wrote was kept in memory: no disk here can hold a layer\n");
 	if (w->in_use)
 		fprintf(out, "cuwhy: a process of the program still runs; what it wrote is removed by a later dry run\n");
-	if (w->sum.files || w->sum.folders)
-		tell_changes(w, out);
+	json = run_writes_json(w);
+	run_writes_tell_json(json, w->keep, "the program", out);
+	json_decref(json);
 }

@@ -57,7 +57,7 @@ struct run_writes {
 	struct mark mark;	/* on the layer */
 	uint64_t limit;		/* bytes */
 	uint64_t next_ns, ending_ns;
-	const char *home;	/* to shorten names */
+	const char *home;
 	char *cwd;
 	const struct keeper *self;
 	struct writes_sum sum;
@@ -84,6 +84,8 @@ int run_writes_wait_ms(const struct run_writes *w);	/* -1 = no need to look */
 void run_writes_finish(struct run_writes *w, const struct keeper *self);	/* lists what was written, and keeps it */
 json_t *run_writes_json(const struct run_writes *w);
 bool run_writes_active(const struct run_writes *w);	/* they do not go to the real files */
+/* The line about what was written, from that JSON: nothing, if that was nothing. `keep`: it is there; or NULL. */
+void run_writes_tell_json(json_t *writes, const char *keep, const char *who, FILE *out);
 void run_writes_tell(const struct run_writes *w, bool failed, FILE *out);
 
 /* Also where there is no keeper. */
