@@ -62,6 +62,9 @@ OLD_NUMBERS := $(B)/obj/src/portable/numbers.o
 OLD_LIBM    := $(B)/obj/src/portable/libm.o
 endif
 
+# Most tests use the simulated GPU to have a GPU: what their programs write is what they look at. rules_writes.py is about the rest.
+export CUWHY_WRITES_MODE ?= real
+
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-spelling check-packages check-aarch64 check-browser check-gpu check-all \
 	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
@@ -595,6 +598,7 @@ fuzz: deps
 	@sh tests/fuzz/fuzz.sh $${SECONDS:-600} $${WHAT:-trace}
 
 # Without PyTorch the stand-ins for NVIDIA's libraries are not needed, a fifth of all that is compiled.
+demo: export CUWHY_WRITES_MODE :=
 demo: deps
 	@goal=$$(PYTHON=$(PYTHON) sh examples/demo.sh --needs) && \
 		$(MAKE) --no-print-directory $(JOBS) $$goal TOTAL=$$($(MAKE) --no-print-directory -n $$goal 2>/dev/null | grep -c '^sh tools/progress.sh')

@@ -70,16 +70,18 @@ static char *folder_below(int fd, const char *place, const char *above, const ch
 	return above ? fs_join(above, value) : NULL;
 }
 
-/* Opens a folder that its owner may have closed to himself. */
+/* Opens a folder that its owner may have closed to himself: until close_folder(), it is not. */
 static int open_folder(int parent, const char *name, mode_t mode)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if ((mode & 0500) != 0500)
+		fchmodat(parent, name, 0700, 0);
+	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
-	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0) {
-		fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+static void close_folder(int parent, const char *name, mode_t mode)
+{
+	if ((mode & 0500) != 0500)
 		fchmodat(parent, name, mode & 07777, 0);
-	}
-	return fd;
 }
 
 /* --- the places ----------------------------------------------------------------------------------------- */
@@ -166,6 +168,7 @@ static void walk_into(struct walk *k, int parent, const char *name, const struct
 	k->depth++;
 	walk_folder(k, fd, path, below);
 	k->depth--;
+	close_folder(parent, name, st->st_mode);
 	free(below);
 }
 
@@ -413,7 +416,9 @@ static void keep_inner_folder(struct keep *k, int from, int to, const char *name
 		keep_folder(k, fd, inside, path, below, moved);
 		k->depth--;
 		close(inside);
-		copy_looks(to, name, st);
+		/* one that was there, and in which nothing was written */
+		if (!fs_is_dir(path) || unlinkat(to, name, AT_REMOVEDIR) != 0)
+			copy_looks(to, name, st);
 	}
 	free(below);
 }
@@ -477,14 +482,12 @@ static void keep_folder(struct keep *k, int from, int to, const char *path, cons
 }
 
 /* The folder for what was written below `path`. */
-static int open_kept(const char *to, const char *path, struct err *e)
+static int open_kept(const char *whole, struct err *e)
 {
-	char *whole = xasprintf("%s%s", to, strcmp(path, "/") == 0 ? "" : path);
 	int rc = fs_mkdirs(whole, e), fd = rc ? rc : open(whole, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (rc == 0 && fd < 0)
 		fd = err_set(e, -errno, "cannot open '%s': %s", whole, strerror(errno));
-	free(whole);
 	return fd;
 }
 
@@ -493,6 +496,7 @@ static void keep_place(struct keep *k, const struct place *p, const char *to)
 	DIR *d = p->fd < 0 ? NULL : fdopendir(dup(p->fd));
 	struct dirent *ent;
 	bool any = false;
+	char *whole;
 	int fd;
 
 	while (d && !any && (ent = readdir(d)))
@@ -503,14 +507,17 @@ static void keep_place(struct keep *k, const struct place *p, const char *to)
 		closedir(d);
 	if (!any)
 		return;
-	fd = open_kept(to, p->path, k->e);
+	whole = xasprintf("%s%s", to, strcmp(p->path, "/") == 0 ? "" : p->path);
+	fd = open_kept(whole, k->e);
 	if (fd < 0) {
 		k->rc = fd;
-		return;
+	} else {
+		k->place = p->path;
+		keep_folder(k, dup(p->fd), fd, p->path, p->path, false);
+		close(fd);
 	}
-	k->place = p->path;
-	keep_folder(k, dup(p->fd), fd, p->path, p->path, false);
-	close(fd);
+	rmdir(whole);	/* if nothing was written there */
+	free(whole);
 }
 
 static void keep_fence(struct keep *k, const char *dir, const char *to)
