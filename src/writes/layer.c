@@ -150,7 +150,8 @@ static void tell_gone(const struct walk *k, int fd, const char *path)
 		closedir(d);
 }
 
-static void walk_into(struct walk *k, int parent, const char *name, const struct stat *st, const char *path, const char *above)
+static void walk_into(struct walk *k, int parent, const char *name, const struct stat *st, const char *path,
+		      const char *above)
 {
 	int fd = k->depth < DEEP ? open_folder(parent, name, st->st_mode) : -1;
 	bool was = fs_is_dir(path);
@@ -400,10 +401,11 @@ static void copy_below(struct keep *k, const char *below, int upper, int to)
 
 static void keep_folder(struct keep *k, int from, int to, const char *path, const char *below, bool moved);
 
-static void keep_inner_folder(struct keep *k, int from, int to, const char *name, const struct stat *st, const char *path,
-			      const char *above, bool moved)
+static void keep_inner_folder(struct keep *k, int from, int to, const char *name, const struct stat *st,
+			      const char *path, const char *above, bool moved)
 {
-	int fd = k->depth < DEEP ? open_folder(from, name, st->st_mode) : -1, inside = fd < 0 ? fd : open_new_folder(to, name);
+	int fd = k->depth < DEEP ? open_folder(from, name, st->st_mode) : -1,
+	    inside = fd < 0 ? fd : open_new_folder(to, name);
 	char *below = fd < 0 ? NULL : folder_below(fd, k->place, above, name), value[4096];
 
 	if (inside < 0) {
@@ -605,7 +607,8 @@ size_t layer_users(const char *dir, void (*found)(int pid, void *of), void *of)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
 		n = len > 0 ? readlink(path, theirs, sizeof(theirs)) : -1;
-		if ((n == len && len > 0 && memcmp(ours, theirs, (size_t)n) == 0) || (len <= 0 && proc_environ_has((pid_t)pid, fenced))) {
+		if ((n == len && len > 0 && memcmp(ours, theirs, (size_t)n) == 0) ||
+		    (len <= 0 && proc_environ_has((pid_t)pid, fenced))) {
 			if (proc_state((pid_t)pid) == 'Z')
 				continue;
 			count++;

@@ -59,7 +59,7 @@ struct entry {
 	char **likely;		/* folders in which the program will write, probably */
 	size_t n_likely, cap_likely, n_searched;	/* the first of them are also searched */
 	size_t looked;		/* entries, of LOOK_MAX */
-	char foreign[256];	/* a file that an overlay cannot take over; "" = none was seen */
+	char foreign[256];	/* what an overlay cannot take over, although the program will need it; "" = nothing was seen */
 	char *root;
 };
 
@@ -68,7 +68,8 @@ struct entry {
 /* Without redirect_dir a folder that was there before cannot be renamed; with metacopy what was only touched would be listed as written;
  * volatile: nobody waits for a disk, since all of it will be discarded. Older kernels do not know all of them. */
 static const char *const options[2][4] = {
-	{"metacopy=off,index=off,redirect_dir=on,volatile", "metacopy=off,index=off,redirect_dir=on", "redirect_dir=on", ""},
+	{"metacopy=off,index=off,redirect_dir=on,volatile", "metacopy=off,index=off,redirect_dir=on", "redirect_dir=on",
+	 ""},
 	{"userxattr,volatile", "userxattr", NULL, NULL},
 };
 
@@ -120,10 +121,11 @@ static bool is_writable_mount(const char *path)
 }
 
 /* The paths of the three folders are given as descriptors: a comma or a colon in them would end an option. */
-static int mount_with(const struct entry *t, int lower, int up, int work, const char *target, unsigned long flags, const char *more)
+static int mount_with(const struct entry *t, int lower, int up, int work, const char *target, unsigned long flags,
+		      const char *more)
 {
-	char *data = xasprintf("lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d%s%s", lower, up, work,
-			       *more ? "," : "", more);
+	char *data = xasprintf("lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d%s%s",
+			       lower, up, work, *more ? "," : "", more);
 	int rc = mount(SOURCE, target, "overlay", flags & ~(unsigned long)MS_RDONLY, data) != 0 ? -errno : 0;
 
 	/* if the upper side cannot do what it must, the kernel mounts it read-only */
@@ -327,12 +329,17 @@ static int writable_again(const char *path)
 	return syscall(SYS_mount_setattr, AT_FDCWD, path, 0, &clear, sizeof(clear)) != 0 ? -errno : 0;
 }
 
-/* A place where the user could write. */
+/* A place where the user could write. That it is one in which the program will probably write is a reason to prefer a fence. */
 static void note_read_only(struct entry *t, const char *path)
 {
 	size_t n = strlen(path) + 1, room = t->view->read_only_size;
 
-	if (access(path, W_OK) != 0 || t->noted + n + 1 > room)
+	if (access(path, W_OK) != 0)
+		return;
+	for (size_t i = 0; i < t->n_searched; i++)
+		if (strcmp(t->likely[i], path) == 0)
+			str_copy(t->foreign, sizeof(t->foreign), path);
+	if (t->noted + n + 1 > room)
 		return;
 	log_line("writes", 1, "%s is read-only", path);
 	memcpy(t->view->read_only + t->noted, path, n);
@@ -415,7 +422,8 @@ static void cover_inner(struct entry *t, const char *path, unsigned long flags)
 			continue;
 		inner = fs_join(path, ent->d_name);
 		/* those that are mounts are covered by themselves */
-		if (fstatat(dirfd(d), ent->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) && !is_mount(t, inner))
+		if (fstatat(dirfd(d), ent->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+		    !is_mount(t, inner))
 			cover(t, inner, flags);
 		free(inner);
 	}
@@ -423,7 +431,6 @@ static void cover_inner(struct entry *t, const char *path, unsigned long flags)
 		closedir(d);
 	note_read_only(t, path);
 }
-
 
 static void cover(struct entry *t, const char *path, unsigned long flags)
 {
@@ -471,7 +478,8 @@ static int build_on_top(struct entry *t, struct err *e)
 		if (!t->mounts.list[i].hidden)
 			rc = cover_mount(t, &t->mounts.list[i]);
 	if (rc == 0 && t->view->strict && t->foreign[0])
-		return err_set(e, -EXDEV, "'%s' belongs to another user or group, and an overlay cannot take it over", t->foreign);
+		return err_set(e, -EXDEV, "in a user namespace, an overlay cannot take over '%s'",
+			       t->foreign);
 	return rc ? err_set(e, rc, "cannot open /dev and /proc in the view: %s", strerror(-rc)) : 0;
 }
 
@@ -616,8 +624,10 @@ static int build(struct entry *t, bool user, struct err *e)
 		rc = add_real(t, e);
 	if (rc == 0)
 		add_sockets(t);
-	return rc == 0 ? hide_layer(t, e) : e && e->code ? rc : err_set(e, rc, "the kernel mounts no overlay with '%s': %s",
-									  t->view->dir, strerror(-rc));
+	return rc == 0 ? hide_layer(t, e)
+	       : e && e->code
+		       ? rc
+		       : err_set(e, rc, "the kernel mounts no overlay with '%s': %s", t->view->dir, strerror(-rc));
 }
 
 int layer_enter(const struct layer_view *v, struct err *e)
@@ -663,7 +673,8 @@ bool layer_inside(void)
 
 	if (mounts_read(&m, NULL) == 0)
 		for (size_t i = 0; i < m.n; i++)
-			inside |= !m.list[i].hidden && strcmp(m.list[i].type, "overlay") == 0 && strcmp(m.list[i].source, SOURCE) == 0;
+			inside |= !m.list[i].hidden && strcmp(m.list[i].type, "overlay") == 0 &&
+				  strcmp(m.list[i].source, SOURCE) == 0;
 	mounts_release(&m);
 	return inside;
 }

@@ -19,8 +19,9 @@
 #define TABLE_MAX ((size_t)64 << 20)
 
 static const char *const virtual_types[] = {
-	"autofs", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl",
-	"hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tracefs",
+	"autofs", "binder",	"binfmt_misc", "bpf",	    "cgroup",	 "cgroup2", "configfs", "debugfs",
+	"devpts", "devtmpfs",	"efivarfs",    "fusectl",   "hugetlbfs", "mqueue",  "nsfs",	"proc",
+	"pstore", "rpc_pipefs", "securityfs",  "selinuxfs", "sysfs",	 "tracefs",
 };
 
 bool path_within(const char *path, const char *folder)
@@ -63,7 +64,11 @@ static unsigned long flags_of(char *words)
 	static const struct {
 		const char *word;
 		unsigned long flag;
-	} known[] = {{"ro", MS_RDONLY}, {"nosuid", MS_NOSUID}, {"nodev", MS_NODEV}, {"noexec", MS_NOEXEC}, {"noatime", MS_NOATIME}};
+	} known[] = {{"ro", MS_RDONLY},
+		     {"nosuid", MS_NOSUID},
+		     {"nodev", MS_NODEV},
+		     {"noexec", MS_NOEXEC},
+		     {"noatime", MS_NOATIME}};
 	unsigned long flags = 0;
 	char *rest = NULL;
 
@@ -160,7 +165,8 @@ static void find_hidden(struct mounts *m)
 		while (depth && !path_within(m->list[i].path, m->list[above[depth - 1]].path))
 			depth--;
 		for (size_t k = 0; k < depth; k++) {
-			bool on_it = is_above(parent, above[k], i, m->n), same = !strcmp(m->list[above[k]].path, m->list[i].path);
+			bool on_it = is_above(parent, above[k], i, m->n),
+			     same = !strcmp(m->list[above[k]].path, m->list[i].path);
 
 			if (on_it && same)
 				m->list[above[k]].hidden = true;
@@ -180,7 +186,8 @@ static void add_root(struct mounts *m)
 		if (strcmp(m->list[i].path, "/") == 0)
 			return;
 	m->list = xgrow(m->list, m->n, &m->cap, sizeof(*m->list));
-	m->list[m->n++] = (struct mount_point){.id = -1, .parent = -1, .path = xstrdup("/"), .type = xstrdup("none"), .source = xstrdup("none")};
+	m->list[m->n++] = (struct mount_point){
+		.id = -1, .parent = -1, .path = xstrdup("/"), .type = xstrdup("none"), .source = xstrdup("none")};
 }
 
 int mounts_read(struct mounts *m, struct err *e)

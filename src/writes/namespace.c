@@ -52,7 +52,8 @@ int namespace_settle(const struct rights *before, struct err *e)
 	struct __user_cap_data_struct data[2];
 
 	for (int i = 0; i < 2; i++)
-		data[i] = (struct __user_cap_data_struct){(uint32_t)(before->effective >> 32 * i), (uint32_t)(before->permitted >> 32 * i),
+		data[i] = (struct __user_cap_data_struct){(uint32_t)(before->effective >> 32 * i),
+							  (uint32_t)(before->permitted >> 32 * i),
 							  (uint32_t)(before->inheritable >> 32 * i)};
 	for (int i = 0; i < CAPS; i++)
 		if (!(before->bounding >> i & 1) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1)
@@ -89,7 +90,8 @@ static void map_of_all(const char *path, struct buf *map)
 		buf_read_fd(&b, fd);
 		close(fd);
 	}
-	for (const char *at = b.len ? b.data : ""; sscanf(at, "%lu %lu %lu%n", &inside, &outside, &count, &used) == 3; at += used)
+	for (const char *at = b.len ? b.data : ""; sscanf(at, "%lu %lu %lu%n", &inside, &outside, &count, &used) == 3;
+	     at += used)
 		buf_printf(map, "%lu %lu %lu\n", inside, inside, count);
 	buf_release(&b);
 }

@@ -24,7 +24,7 @@
 #define OUTPUT_LINES 12
 #define ANSWER_LINES 60	/* of an answer of cuwhy run, at most */
 #define FOLDERS_DEEP 3
-#define PREFIX	     "fit-"
+#define PREFIX	     "cuwhy-fit-"
 
 #define MODULE	     "fit/sitecustomize.py"
 
@@ -143,7 +143,8 @@ static void start_child(char *const *argv, int output)
 	_exit(125);
 }
 
-static char **child_words(const struct fit_runs *r, const char *gpu, const char *folder, const char *keep, char *const *words)
+static char **child_words(const struct fit_runs *r, const char *gpu, const char *folder, const char *keep,
+			  char *const *words)
 {
 	const char *first[16] = {"cuwhy", "run", "--gpu", gpu, "--memory-trace", "--out", folder};
 	size_t n = 7, more = 0;
@@ -171,7 +172,8 @@ static int run_child(const struct fit_runs *r, const char *gpu, const struct fit
 		     const char *stopped, char *const *words)
 {
 	int fd = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status = -1;
-	char *keep = r->keep ? xasprintf("%s/%u", r->keep, r->n) : NULL, **argv = child_words(r, gpu, run->folder, keep, words);
+	char *keep = r->keep ? xasprintf("%s/%u", r->keep, r->n) : NULL,
+	     **argv = child_words(r, gpu, run->folder, keep, words);
 	void (*interrupted)(int) = signal(SIGINT, SIG_IGN);	/* a Ctrl-C is for the program: we clean up after it */
 	pid_t pid = fd < 0 ? -1 : fork();
 
@@ -208,7 +210,8 @@ static void note_writes(struct fit_runs *r, const char *folder)
 {
 	json_t *v = recording_stored(folder), *w = json_object_get(json_object_get(v, "dry_run"), "writes");
 
-	if (w && (!r->writes || json_integer_value(json_object_get(w, "files")) > json_integer_value(json_object_get(r->writes, "files")))) {
+	if (w && (!r->writes || json_integer_value(json_object_get(w, "files")) >
+					json_integer_value(json_object_get(r->writes, "files")))) {
 		json_decref(r->writes);
 		r->writes = json_incref(w);
 	}

@@ -54,8 +54,9 @@ static const struct opt options[] = {
 	 &given.job},
 	{"force", 'f', NULL, "let --out replace an older recording", &given.force, NULL},
 	{"gpu", 0, "sim[:MODEL]", "use a simulated GPU", NULL, &given.gpu},
-	{"writes", 0, "HOW", "of a simulated GPU's program: discard (default), or real: it changes files", NULL, &given.writes},
-	{"keep-writes", 0, "DIR", "put what it writes into DIR instead of discarding it", NULL, &given.keep_writes},
+	{"writes", 0, "HOW", "with --gpu sim: discard what it writes (default), or real: it changes files", NULL,
+	 &given.writes},
+	{"keep-writes", 0, "DIR", "with --gpu sim: put what it writes into DIR", NULL, &given.keep_writes},
 	{"no-core-dump", 0, NULL, "do not take GPU core dumps", &given.no_core_dump, NULL},
 	{"dump-memory", 0, NULL, "GPU core dumps contain its memory: the verdict has values", &given.dump_memory, NULL},
 	{"hang-after", 0, "TIME", "if it waits this long for the GPU: dump it, end the program", NULL, &given.hang_after},
@@ -248,7 +249,8 @@ static void tell_giving_up(struct run *r)
 static int hold_writes(struct run *r, struct err *e)
 {
 	const char *stopped = getenv(FIT_STOPPED), *job = given.job ? given.job : getenv("CUWHY_JOB");
-	char *fit = stopped && *stopped == '/' ? xasprintf("%.*s", (int)(strrchr(stopped, '/') - stopped), stopped) : NULL;
+	char *fit =
+		stopped && *stopped == '/' ? xasprintf("%.*s", (int)(strrchr(stopped, '/') - stopped), stopped) : NULL;
 	int rc = run_writes_real(&r->writes, r->server.dir, e);
 
 	if (rc == 0)
@@ -305,7 +307,7 @@ static int run_program(char **argv, enum color color, const struct hang *hang)
 {
 	struct run r = {
 		.child.pidfd = -1, .xids.fd = -1, .hang = *hang, .server = SERVER_NONE, .store.mark = MARK_NONE,
-		.writes.mark = MARK_NONE};
+			.writes.mark = MARK_NONE};
 	struct err e = {0};
 	int status;
 

@@ -27,7 +27,7 @@
 #include "writes/fence.h"
 #include "writes/layer.h"
 
-#define PREFIX	      "layer-"
+#define PREFIX	      "cuwhy-layer-"
 #define LOOK_NS	      500000000ull	/* between two looks at its size; a fast disk takes 1 GB meanwhile */
 #define WALK_PAUSES   20		/* between two walks through it, in units of what one takes */
 #define KILL_NS	      5000000000ull	/* from SIGTERM to SIGKILL */
@@ -99,7 +99,8 @@ int run_writes_open(struct run_writes *w, const char *writes, const char *keep, 
 	if (writes && strcmp(writes, "real") != 0 && strcmp(writes, "discard") != 0)
 		return err_set(e, -EINVAL, "--writes takes discard or real, not '%s'", writes);
 	if (keep && writes && strcmp(writes, "real") == 0)
-		return err_set(e, -EINVAL, "--writes=real leaves nothing to keep: --keep-writes needs the writes to be held back");
+		return err_set(e, -EINVAL,
+			       "--writes=real leaves nothing to keep: --keep-writes needs the writes to be held back");
 	if (!keep && mode && strcmp(mode, "real") == 0)
 		return 0;
 	w->mode = keep ? WRITES_KEPT : WRITES_DISCARDED;
@@ -155,7 +156,8 @@ static int check_real(const struct run_writes *w, struct err *e)
 
 		if (home && strncmp(home, w->real[i], n) == 0 && (home[n] == '/' || !home[n]))
 			in = "your home";
-		else if (w->cwd && !fs_dir_empty(w->real[i]) && strncmp(w->cwd, w->real[i], n) == 0 && (w->cwd[n] == '/' || !w->cwd[n]))
+		else if (w->cwd && !fs_dir_empty(w->real[i]) && strncmp(w->cwd, w->real[i], n) == 0 &&
+			 (w->cwd[n] == '/' || !w->cwd[n]))
 			in = "the current folder";
 		if (!in)
 			continue;
@@ -180,7 +182,8 @@ static void add_place(struct run_writes *w, const char *path, bool memory)
 	for (size_t i = 0; real && i < w->n_places; i++)
 		if (strcmp(w->place[i], real) == 0)
 			path = NULL;
-	if (real && path && w->n_places < sizeof(w->place) / sizeof(w->place[0]) && access(real, W_OK) == 0 && is_memory(real) == memory)
+	if (real && path && w->n_places < sizeof(w->place) / sizeof(w->place[0]) && access(real, W_OK) == 0 &&
+	    is_memory(real) == memory)
 		w->place[w->n_places++] = real;
 	else
 		free(real);
@@ -189,7 +192,8 @@ static void add_place(struct run_writes *w, const char *path, bool memory)
 /* Beside the recordings; where that cannot be, on another disk; at last in memory. */
 static void list_places(struct run_writes *w, const char *out)
 {
-	char *base = recording_base(), *home = getenv("HOME") && fs_is_dir(getenv("HOME")) ? xstrdup(getenv("HOME")) : NULL,
+	char *base = recording_base(),
+	     *home = getenv("HOME") && fs_is_dir(getenv("HOME")) ? xstrdup(getenv("HOME")) : NULL,
 	     *beside = out ? fs_join(out, "..") : NULL;
 
 	if (base && (home || !strstr(base, ".local/state")))
@@ -380,8 +384,8 @@ static bool is_under(const char *path, const char *folder)
 /* What is remade anyway is told last. */
 static bool is_cache(const char *path)
 {
-	return strstr(path, "/.") || strstr(path, "/__pycache__/") || is_under(path, "/tmp") || is_under(path, "/var/tmp") ||
-	       is_under(path, getenv("TMPDIR"));
+	return strstr(path, "/.") || strstr(path, "/__pycache__/") || is_under(path, "/tmp") ||
+	       is_under(path, "/var/tmp") || is_under(path, getenv("TMPDIR"));
 }
 
 static int rank_of(const struct run_writes *w, const struct layer_change *c)
@@ -522,7 +526,8 @@ static json_t *names_json(const struct writes_sum *s)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < s->n; i++)
-		json_array_append_new(list, JSON_OF(J_TEXT("path", s->name[i].path), J_TEXT("what", what_words[s->name[i].what]),
+		json_array_append_new(list, JSON_OF(J_TEXT("path", s->name[i].path),
+						    J_TEXT("what", what_words[s->name[i].what]),
 						    J_BYTES("bytes", s->name[i].bytes)));
 	return list;
 }
@@ -541,9 +546,10 @@ json_t *run_writes_json(const struct run_writes *w)
 	json_t *o = JSON_OF(J_TEXT("mode", mode_words[w->mode]));
 
 	if (has_layer(w))
-		JSON_ADD(o, J_INT("files", w->sum.files), J_INT("replaced", w->sum.replaced), J_INT("deleted", w->sum.deleted),
-			 J_INT("folders", w->sum.folders), J_BYTES("bytes", w->sum.bytes), J_VALUE("names", names_json(&w->sum)),
-			 J_TEXT("dir", w->keep), J_TEXT("how", w->shared->fenced ? "fence" : "overlay"),
+		JSON_ADD(o, J_INT("files", w->sum.files), J_INT("replaced", w->sum.replaced),
+			 J_INT("deleted", w->sum.deleted), J_INT("folders", w->sum.folders),
+			 J_BYTES("bytes", w->sum.bytes), J_VALUE("names", names_json(&w->sum)), J_TEXT("dir", w->keep),
+			 J_TEXT("how", w->shared->fenced ? "fence" : "overlay"),
 			 J_BOOL("in_memory", w->shared->in_memory), J_BYTES("limit", limit_of(w)),
 			 J_BOOL("limit_passed", atomic_load(&w->shared->passed)), J_BOOL("in_use", w->in_use),
 			 J_VALUE("read_only", read_only_json(w)), J_IF(w->failed.code, J_TEXT("warning", w->failed.msg)));
@@ -580,8 +586,8 @@ void run_writes_tell_json(json_t *writes, const char *keep, const char *who, FIL
 	if (!files && !folders)
 		return;
 	format_bytes(bytes, sizeof(bytes), (double)number_of(writes, "bytes"));
-	fprintf(out, "cuwhy: no file of yours was changed; %s%s%s what %s wrote: ", keep ? "kept in '" : "discarded", keep ? keep : "",
-		keep ? "'" : "", who);
+	fprintf(out, "cuwhy: no file of yours was changed; %s%s%s what %s wrote: ", keep ? "kept in '" : "discarded",
+		keep ? keep : "", keep ? "'" : "", who);
 	if (files)
 		fprintf(out, "%" PRIu64 " file%s, %s: ", files, files == 1 ? "" : "s", bytes);
 	else
@@ -590,7 +596,8 @@ void run_writes_tell_json(json_t *writes, const char *keep, const char *who, FIL
 		if (i == TOLD)
 			break;
 		fputs(i ? ", " : "", out);
-		print_name(json_string_value(json_object_get(one, "path")), json_string_value(json_object_get(one, "what")), cwd, out);
+		print_name(json_string_value(json_object_get(one, "path")),
+			   json_string_value(json_object_get(one, "what")), cwd, out);
 	}
 	if (files > TOLD)
 		fprintf(out, ", and %" PRIu64 " more", files - TOLD);
@@ -609,7 +616,9 @@ void run_writes_tell(const struct run_writes *w, bool failed, FILE *out)
 	if (w->failed.code)
 		fprintf(out, "cuwhy: %s\n", w->failed.msg);
 	if (atomic_load(&w->shared->passed))
-		fprintf(out, "cuwhy: ended the program: what it wrote passed the limit of %s; CUWHY_WRITES_LIMIT=SIZE changes it\n", bytes);
+		fprintf(out,
+			"cuwhy: ended the program: what it wrote passed the limit of %s; CUWHY_WRITES_LIMIT=SIZE changes it\n",
+			bytes);
 	for (const char *p = w->shared->read_only; failed && *p; p += strlen(p) + 1)
 		fprintf(out, "cuwhy: '%s' could not be written to in this dry run\n", p);
 	if (w->sum.files && w->shared->in_memory)

@@ -28,7 +28,8 @@ int main(int argc, char **argv)
 	};
 	struct sock_fprog filter = {sizeof(rule) / sizeof(rule[0]), rule};
 
-	if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
+	if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
 		perror("no_namespaces");
 		return 2;
 	}
