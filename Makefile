@@ -34,7 +34,7 @@ Q := @
 say = @$(eval STEPS += x)sh tools/progress.sh $(words $(STEPS)) '$(TOTAL)' '$(1)' '$(2)'
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/job src/write -name '*.c')))
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/writes src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/job src/write -name '*.c')))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(MACHINE).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
@@ -44,7 +44,7 @@ STANDINS := $(shell while read -r dir name node; do [ ! -d src/$$dir ] || echo $
 SIM_PARTS := $(patsubst %,$(B)/sim/%,libcuda.so.1 libnvidia-ml.so.1 libcuwhy-sim-loader.so) $(STANDINS)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/write/page_blob.o
 # `cuwhy run` refuses what the simulated GPU would refuse
-CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/cmd/fit/stop_blob.o $(B)/obj/src/sim/sim_spec.o
+CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/sim/sim_spec.o
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 # readers of GPU code are shared with the CLI, but built for a shared library
 SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
@@ -61,6 +61,9 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads numbers
 OLD_NUMBERS := $(B)/obj/src/portable/numbers.o
 OLD_LIBM    := $(B)/obj/src/portable/libm.o
 endif
+
+# Most tests use the simulated GPU to have a GPU: what their programs write is what they look at. rules_writes.py is about the rest.
+export CUWHY_WRITES_MODE ?= real
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-spelling check-packages check-aarch64 check-browser check-gpu check-all \
 	check-tree check-contributing check-san check-asan check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
@@ -124,7 +127,7 @@ deps:
 
 .PHONY: parts core
 parts: core $(B)/completions/cuwhy.fish $(SIM_PARTS)
-core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
+core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/fit/sitecustomize.py $(B)/libcuwhy-rec.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
 
 .PHONY: standins
 standins: $(SIM_PARTS)
@@ -260,8 +263,8 @@ $(B)/obj/src/write/page_blob.o: src/write/page_blob.S $(PAGE)
 	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(PAGE)"' -c $< -o $@
 
 # What ends the dry runs of `cuwhy fit`.
-$(B)/obj/src/cmd/fit/stop_blob.o: src/cmd/fit/stop_blob.S src/cmd/fit/sitecustomize.py
-	$(Q)mkdir -p $(@D) && $(CC) -DSTOP_BLOB='"src/cmd/fit/sitecustomize.py"' -c $< -o $@
+$(B)/fit/sitecustomize.py: src/cmd/fit/sitecustomize.py
+	$(Q)mkdir -p $(@D) && cp $< $@
 
 # ---- the Python wheel ------------------------------------------------------------------------------
 
@@ -269,7 +272,7 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_$(MACHINE).whl
 .PHONY: wheel
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
-$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(SIM_PARTS) \
+$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/fit/sitecustomize.py $(B)/libcuwhy-rec.so $(SIM_PARTS) \
 		$(B)/lib32/libcuwhy-rec.so $(B)/preload/made $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE web/uplot.license
 	$(call say,WHEEL,$@)
 	$(Q)MACHINE=$(MACHINE) $(PYTHON) tools/wheel.py $(B) $(VERSION)
@@ -603,6 +606,7 @@ fuzz: deps
 	@sh tests/fuzz/fuzz.sh $${SECONDS:-600} $${WHAT:-trace}
 
 # Without PyTorch the stand-ins for NVIDIA's libraries are not needed, a fifth of all that is compiled.
+demo: export CUWHY_WRITES_MODE :=
 demo: deps
 	@goal=$$(PYTHON=$(PYTHON) sh examples/demo.sh --needs) && \
 		$(MAKE) --no-print-directory $(JOBS) $$goal TOTAL=$$($(MAKE) --no-print-directory -n $$goal 2>/dev/null | grep -c '^sh tools/progress.sh')
@@ -613,10 +617,11 @@ install: all
 	@$(MAKE) --no-print-directory install-files
 .PHONY: install-files
 install-files:
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cuwhy/sim $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cuwhy/sim $(DESTDIR)$(PREFIX)/lib/cuwhy/fit $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32
 	install -m 755 $(B)/cuwhy $(DESTDIR)$(PREFIX)/bin/cuwhy
 	install -m 755 $(B)/cuwhy-probe $(DESTDIR)$(PREFIX)/lib/cuwhy/
 	install -m 644 $(B)/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
+	install -m 644 $(B)/fit/sitecustomize.py $(DESTDIR)$(PREFIX)/lib/cuwhy/fit/
 	install -m 644 $(SIM_PARTS) $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d

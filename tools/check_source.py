@@ -11,6 +11,7 @@ import sys
 BELOW_JUDGE = "base allocator compat formats probe case input rules job".split()
 USES = {
     "base": [],
+    "writes": ["base"],
     "allocator": ["base"],
     "compat": ["base"],
     "formats": ["base", "compat"],
@@ -21,7 +22,7 @@ USES = {
     "job": ["base", "formats"],
     "judge": BELOW_JUDGE + ["include"],
     "write": BELOW_JUDGE + ["judge", "include"],
-    "cmd": BELOW_JUDGE + ["judge", "write", "include"],
+    "cmd": BELOW_JUDGE + ["judge", "write", "writes", "include"],
     "recorder": ["include"],
     "sim": ["formats"],
     "sim_common": [],

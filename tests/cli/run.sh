@@ -79,7 +79,7 @@ run_case() {
 	(
 		cd "$T" || exit 2
 		export T HOME="$T" XDG_RUNTIME_DIR="$root/rt" PATH="$build:$build/tests/cli:$PATH"
-		export LC_ALL=C BUILD="$build" TERM=dumb
+		export LC_ALL=C BUILD="$build" TERM=dumb CUWHY_WRITES_MODE=real
 		unset CUWHY_DIR XDG_STATE_HOME CUWHY_DEBUG NO_COLOR LD_PRELOAD CUWHY_SIM TMPDIR
 		exec sh "$1" >"$root/stdout.raw" 2>"$root/stderr.raw" </dev/null
 	)

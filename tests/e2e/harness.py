@@ -42,10 +42,12 @@ HEADER = re.compile(
     r"^\s*(?:#|//|/?\*)\s*(expect-note|expect-other|expect-silent|expect|needs|env|uses|args"
     r"|gpu|timeout|same-output|alone|build|wrap|options(?=:)|skip(?=:)|tensors(?=:))\b:?\s*(.*?)\s*(?:\*/)?\s*$")
 # the last lines of every program on a simulated GPU that PyTorch uses
-DRY_RUN = re.compile(r"; kernels computed nothing$|; what follows from it may differ$| such values? \(--json lists them all\)$")
+DRY_RUN = re.compile(r"; kernels computed nothing$|; what follows from it may differ$| such values? \(--json lists them all\)$|^cuwhy: no file of yours was changed; ")
 MARKS = {"reads", "perhaps", "here", "note", "other", "backward", "forward", "capture", "replay", "either", "culprit", "asked"}
 SEVERAL = re.compile(r"(?<!rank )(?<!process )(?<!thread )(?<!device )(?<!GPU )(?<!node )(?<!line )(?<!stream )(?<![\w.,:/-])1 (?:(?:more|other|autograd|earlier) )?(?:processes|threads|allocations|blocks|bytes|calls|devices|elements|events|files|GPUs|kernels"
                      r"|iterations|launches|lines|nodes|packages|passes|ranks|rows|segments|steps|tensors|times|values)\b")
+# Programs of tests write files that the tests look at. CUWHY_WRITES_MODE=discard: as users run them, which some tests cannot be.
+WRITES = os.environ.get("CUWHY_WRITES_MODE", "real")
 PATIENCE = 300      # seconds: how long tests wait for what must happen. A slow machine is no failure
 MARK = re.compile(r"<- (%s)\b" % "|".join(sorted(MARKS)))
 
@@ -205,7 +207,7 @@ class Harness:
 
     def environment(self, case):
         env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY") or k == "CUWHY_RULES_FIRED"}
-        env.update(PYTHON=self.python, PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1",
+        env.update(PYTHON=self.python, PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1", CUWHY_WRITES_MODE=WRITES,
                    XDG_STATE_HOME=os.path.join(tempfile.gettempdir(), "none"))   # nothing in the home of whoever runs them
         env.pop("CUDA_VISIBLE_DEVICES", None)
         env.update(case.env)

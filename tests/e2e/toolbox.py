@@ -48,7 +48,8 @@ class Toolbox:
     def env(self, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY") or k == "CUWHY_RULES_FIRED"}
         env.update(PYTHON=self.python, PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1",
-                   CUWHY_DIR=os.path.join(self.scratch, "state"), XDG_STATE_HOME=os.path.join(self.scratch, "home"))
+                   CUWHY_DIR=os.path.join(self.scratch, "state"), XDG_STATE_HOME=os.path.join(self.scratch, "home"),
+                   CUWHY_WRITES_MODE=harness.WRITES)
         env.update(more)
         return env
 

@@ -84,7 +84,7 @@ class Runner:
 
     def env(self, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY")}
-        env.update(PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1", CUBLAS_WORKSPACE_CONFIG=":4096:8", **more)
+        env.update(CUWHY_WRITES_MODE="real", PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1", CUBLAS_WORKSPACE_CONFIG=":4096:8", **more)
         if self.torch:
             env["PYTHONPATH"] = self.torch
         return env

@@ -66,7 +66,7 @@ class Runner:
 
     def environment(self, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY")}
-        return dict(env, PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1", **more)
+        return dict(env, CUWHY_WRITES_MODE="real", PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1", **more)
 
     def plain(self, words):
         sim = {"LD_LIBRARY_PATH": self.library, "CUWHY_SIM": self.sim[len("sim:"):]} if self.sim else {}

@@ -88,7 +88,7 @@ class Runner:
 
     def env(self, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("CUWHY", "INJECT"))}
-        env.update(LD_PRELOAD=os.path.join(self.place, "inject.so"), CUWHY_DIR=os.path.join(self.tmp, "state"),
+        env.update(CUWHY_WRITES_MODE="real", LD_PRELOAD=os.path.join(self.place, "inject.so"), CUWHY_DIR=os.path.join(self.tmp, "state"),
                    PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(ROOT, "tests/e2e/site-packages"), **more)
         return env
 

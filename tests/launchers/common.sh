@@ -6,7 +6,7 @@ python=${PYTHON:-python3}
 work=$(mktemp -d)
 on_exit() { rm -rf "$work"; }
 trap 'on_exit' EXIT
-export NO_COLOR=1 CUWHY_DIR="$work/state"
+export NO_COLOR=1 CUWHY_WRITES_MODE=real CUWHY_DIR="$work/state"
 
 # need COMMAND PACKAGE: skips the test where it is missing.
 need() {

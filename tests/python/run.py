@@ -23,6 +23,7 @@ def types_hold():
 def main():
     os.chdir(ROOT)
     sys.path.insert(0, HERE)
+    os.environ.setdefault("CUWHY_WRITES_MODE", "real")     # programs tell the tests by files
     # the environment must not affect the tests
     for name in ("LD_PRELOAD", "CUWHY_SOCK", "CUDA_VISIBLE_DEVICES"):
         os.environ.pop(name, None)

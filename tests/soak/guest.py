@@ -119,7 +119,7 @@ class Guest:
     def env(self, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("CUWHY", "LD_"))}
         env.update(XDG_RUNTIME_DIR=self.path("runtime"), TMPDIR=self.path("tmp"), CUWHY_DIR=self.path("state"), XDG_STATE_HOME=self.home,
-                   CUWHY_JUDGE_SECONDS=JUDGE_SECONDS, ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0", NO_COLOR="1", **more)
+                   CUWHY_JUDGE_SECONDS=JUDGE_SECONDS, ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0", NO_COLOR="1", CUWHY_WRITES_MODE="real", **more)
         return env
 
     def plain(self):

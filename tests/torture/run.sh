@@ -14,7 +14,7 @@ mkdir -p "$build/tests"
 ${CC:-cc} -O2 -D_GNU_SOURCE -Wall -Wextra -o "$build/tests/victim" tests/torture/victim.c \
 	-ldl -lpthread -lrt || exit 2
 PATH=$build:$PATH
-export XDG_RUNTIME_DIR="$tmp" CUWHY_DIR="$tmp/state" XDG_STATE_HOME="$tmp/home"
+export CUWHY_WRITES_MODE=real XDG_RUNTIME_DIR="$tmp" CUWHY_DIR="$tmp/state" XDG_STATE_HOME="$tmp/home"
 
 passed=0 failed=0 parts=0 empty=0 round=0
 fail() {

@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/fit/fit.h"
+#include "cmd/run/run_writes.h"
 #include "input/recording/recording.h"
 
 #define BASE_CARD "h200"	/* the one whose figures were measured */
@@ -27,7 +28,7 @@
 
 static struct {
 	bool json, help;
-	const char *gpu, *steps, *vary, *sizes;
+	const char *gpu, *steps, *vary, *sizes, *writes, *keep_writes;
 } given;
 
 static const struct opt_usage usage = {
@@ -58,6 +59,9 @@ static const struct opt options[] = {
 	{"steps", 0, "N", "end a training after N optimizer steps; all: run to its end", NULL, &given.steps},
 	{"vary", 0, "NAME=A..B", "find the largest value of this option of the program that fits", NULL, &given.vary},
 	{"sizes", 0, "A,B,...", "the recordings are of these sizes: find the largest that fits", NULL, &given.sizes},
+	{"writes", 0, "HOW", "of the dry runs: discard (default), or real: they change files", NULL, &given.writes},
+	{"keep-writes", 0, "DIR", "put what they write into DIR/1, DIR/2, ... instead of discarding it", NULL,
+	 &given.keep_writes},
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -69,6 +73,7 @@ static const struct opt_words words[] = {
 #include "sim/sim_models.def"
 	},
 #undef SIM_MODEL
+	{"writes", "discard real"},
 	{0},
 };
 
@@ -616,6 +621,10 @@ static int check_options(int argc, int first, bool recordings, struct err *e)
 	}
 	if (given.steps && strcmp(given.steps, "all") != 0 && (!str_u64(given.steps, &n) || !n || n > 1000000))
 		return err_set(e, -EINVAL, "--steps takes a number or all, not '%s'", given.steps);
+	if (recordings && (given.writes || given.keep_writes))
+		return err_set(e, -EINVAL, "--writes and --keep-writes need a program");
+	if (given.writes && strcmp(given.writes, "real") != 0 && strcmp(given.writes, "discard") != 0)
+		return err_set(e, -EINVAL, "--writes takes discard or real, not '%s'", given.writes);
 	if (recordings && (given.steps || given.vary))
 		return err_set(e, -EINVAL, "--steps and --vary need a program");
 	if (!recordings && given.sizes) {
@@ -629,6 +638,16 @@ static int check_options(int argc, int first, bool recordings, struct err *e)
 	return 0;
 }
 
+/* Once, whatever the number of dry runs. */
+static void tell_writes(const struct fit_runs *r, json_t *to)
+{
+	if (!r->writes)
+		return;
+	JSON_ADD(to, J_SHARED("writes", r->writes));
+	if (!given.json)
+		run_writes_tell_json(r->writes, r->keep, r->n > 1 ? "each dry run" : "the dry run", stderr);
+}
+
 static int fit_answer(struct fit *f, bool recordings, json_t *to, struct err *e)
 {
 	int rc = cards_choose(f, e);
@@ -639,6 +658,7 @@ static int fit_answer(struct fit *f, bool recordings, json_t *to, struct err *e)
 		rc = fit_runs_begin(&f->runs, e);
 	if (rc == 0)
 		rc = given.vary ? fit_varying(f, to, e) : fit_program(f, to, e);
+	tell_writes(&f->runs, to);
 	fit_runs_end(&f->runs);
 	return rc;
 }
@@ -661,6 +681,8 @@ int cmd_fit(int argc, char **argv)
 	if (first >= 0)
 		rc = check_options(argc, first, recordings, &e);
 	f.runs.steps = given.steps ? given.steps : "auto";
+	f.runs.how = given.writes;
+	f.runs.keep = given.keep_writes;
 	f.program = argv + (first > 0 ? first : 0);
 	if (rc == 0)
 		rc = fit_answer(&f, recordings, to, &e);

@@ -8,9 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "cmd/cards.h"
 #include "cmd/fit/growth.h"
 #include "cmd/replays.h"
+#include "cmd/run/run_mark.h"
 
 /* --- dry runs -------------------------------------------------------------------------------------- */
 
@@ -19,7 +22,11 @@ struct fit_runs {
 	const char *steps;		/* "auto", "all" or a number */
 	unsigned devices;		/* of each run */
 	unsigned n;			/* runs so far */
-	bool quiet;			/* no progress */
+	const char *how;		/* --writes, or NULL */
+	const char *keep;		/* --keep-writes, or NULL: the first run's are in DIR/1 */
+	char *module;			/* folder of the module that ends trainings */
+	struct mark mark;		/* on `folder` */
+	json_t *writes;			/* dry_run.writes of the run that wrote most; NULL = none ended */
 };
 
 struct fit_run {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Dry runs for `cuwhy fit`: each is a `cuwhy run` of its own, into a folder of ours.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,42 +14,108 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/proc.h"
 #include "base/str.h"
 #include "cmd/fit/fit.h"
+#include "cmd/run/run.h"
 #include "input/recording/recording.h"
 
 #define OUTPUT_MAX   ((size_t)64 << 20)
 #define OUTPUT_LINES 12
 #define ANSWER_LINES 60	/* of an answer of cuwhy run, at most */
 #define FOLDERS_DEEP 3
+#define PREFIX	     "cuwhy-fit-"
 
-extern const char cuwhy_fit_stop[];	/* sitecustomize.py */
+#define MODULE	     "fit/sitecustomize.py"
+
+/* --- the folder ----------------------------------------------------------------------------------- */
+
+/* Daemons keep the names of files in it: where somebody else could make it anew, it is second choice. */
+static char *choose_place(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *base = recording_base();
+
+	if (base && base[0] == '/' && place_trust(base) == FS_NOBODY_ELSE && fs_mkdirs(base, NULL) == 0)
+		return base;
+	free(base);
+	return xstrdup(tmp && *tmp ? tmp : "/tmp");
+}
+
+/* Of runs that were killed. */
+static void remove_stale(const char *place)
+{
+	DIR *d = opendir(place);
+	struct dirent *ent;
+
+	while (d && (ent = readdir(d))) {
+		char *folder = str_starts(ent->d_name, PREFIX) ? fs_join(place, ent->d_name) : NULL;
+
+		if (folder && mark_abandoned(folder, MARK_FIT))
+			fs_remove_dir(folder, FOLDERS_DEEP);
+		free(folder);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* The folder of the module: a path that only this user and root can ever put something else at, or the one that this cuwhy is run from. */
+static char *find_module(struct err *e)
+{
+	char *part = proc_find_part(MODULE), *file = part ? place_part(part) : NULL;
+
+	if (!part)
+		err_set(e, -ENOENT, "'%s' is missing beside the executable", MODULE);
+	else if (!file)
+		err_set(e, -EINVAL, "Python cannot search the folder of '%s'", part);
+	else
+		*strrchr(file, '/') = '\0';
+	free(part);
+	return file;
+}
 
 int fit_runs_begin(struct fit_runs *r, struct err *e)
 {
-	const char *tmp = getenv("TMPDIR");
-	char *path;
-	int rc;
+	char *place;
+	int rc = 0;
 
-	r->folder = xasprintf("%s/cuwhy-fit-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(r->folder)) {
+	r->mark = MARK_NONE;
+	r->module = find_module(e);
+	if (!r->module)
+		return e->code;
+	if (r->keep && fs_exists(r->keep) && !fs_dir_empty(r->keep)) {
+		err_set(e, -EEXIST, "the folder '%s' is not empty", r->keep);
+		return err_hint(e, "--keep-writes takes a new folder or an empty one");
+	}
+	place = choose_place();
+	remove_stale(place);
+	r->folder = fs_join(place, PREFIX "XXXXXX");
+	if (mkdtemp(r->folder)) {
+		mark_make(&r->mark, r->folder, MARK_FIT);
+	} else {
 		rc = err_set(e, -errno, "cannot create the folder '%s': %s", r->folder, strerror(errno));
 		free(r->folder);
 		r->folder = NULL;
-		return rc;
 	}
-	path = fs_join(r->folder, "sitecustomize.py");
-	rc = fs_write(path, cuwhy_fit_stop, strlen(cuwhy_fit_stop), e);
-	free(path);
+	free(place);
 	return rc;
 }
 
 void fit_runs_end(struct fit_runs *r)
 {
+	char *base = recording_base();
+
 	if (r->folder)
 		fs_remove_dir(r->folder, FOLDERS_DEEP);
+	if (base)
+		rmdir(base);	/* it was made for the folder, perhaps; fails if there is anything else in it */
+	mark_release(&r->mark);
+	json_decref(r->writes);
+	free(base);
+	free(r->module);
 	free(r->folder);
-	r->folder = NULL;
+	r->folder = r->module = NULL;
+	r->writes = NULL;
 }
 
 /* --- the child -------------------------------------------------------------------------------------- */
@@ -56,11 +123,11 @@ void fit_runs_end(struct fit_runs *r)
 static void set_environment(const struct fit_runs *r, const char *stopped)
 {
 	const char *old = getenv("PYTHONPATH");
-	char *path = old && *old ? xasprintf("%s:%s", r->folder, old) : xstrdup(r->folder);
+	char *path = old && *old ? xasprintf("%s:%s", r->module, old) : xstrdup(r->module);
 
 	setenv("PYTHONPATH", path, 1);
 	setenv("CUWHY_FIT_STEPS", r->steps, 1);
-	setenv("CUWHY_FIT_STOPPED", stopped, 1);
+	setenv(FIT_STOPPED, stopped, 1);
 	free(path);
 }
 
@@ -76,16 +143,26 @@ static void start_child(char *const *argv, int output)
 	_exit(125);
 }
 
-static char **child_words(const char *gpu, const char *folder, char *const *words)
+static char **child_words(const struct fit_runs *r, const char *gpu, const char *folder, const char *keep,
+			  char *const *words)
 {
-	char *const first[] = {"cuwhy", "run", "--gpu", (char *)gpu, "--memory-trace", "--out", (char *)folder, "--"};
-	size_t n = sizeof(first) / sizeof(first[0]), more = 0;
+	const char *first[16] = {"cuwhy", "run", "--gpu", gpu, "--memory-trace", "--out", folder};
+	size_t n = 7, more = 0;
 	char **argv;
 
+	if (r->how) {
+		first[n++] = "--writes";
+		first[n++] = r->how;
+	}
+	if (keep) {
+		first[n++] = "--keep-writes";
+		first[n++] = keep;
+	}
+	first[n++] = "--";
 	while (words[more])
 		more++;
 	argv = xcalloc(n + more + 1, sizeof(*argv));
-	memcpy(argv, first, sizeof(first));
+	memcpy(argv, first, n * sizeof(*argv));
 	memcpy(argv + n, words, more * sizeof(*argv));
 	return argv;
 }
@@ -95,7 +172,8 @@ static int run_child(const struct fit_runs *r, const char *gpu, const struct fit
 		     const char *stopped, char *const *words)
 {
 	int fd = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status = -1;
-	char **argv = child_words(gpu, run->folder, words);
+	char *keep = r->keep ? xasprintf("%s/%u", r->keep, r->n) : NULL,
+	     **argv = child_words(r, gpu, run->folder, keep, words);
 	void (*interrupted)(int) = signal(SIGINT, SIG_IGN);	/* a Ctrl-C is for the program: we clean up after it */
 	pid_t pid = fd < 0 ? -1 : fork();
 
@@ -111,6 +189,7 @@ static int run_child(const struct fit_runs *r, const char *gpu, const struct fit
 	if (fd >= 0)
 		close(fd);
 	free(argv);
+	free(keep);
 	return status;
 }
 
@@ -124,6 +203,19 @@ static bool ended_for_memory(const char *folder)
 
 	json_decref(v);
 	return memory;
+}
+
+/* Every run writes about the same: what is told at the end is the one that wrote most. */
+static void note_writes(struct fit_runs *r, const char *folder)
+{
+	json_t *v = recording_stored(folder), *w = json_object_get(json_object_get(v, "dry_run"), "writes");
+
+	if (w && (!r->writes || json_integer_value(json_object_get(w, "files")) >
+					json_integer_value(json_object_get(r->writes, "files")))) {
+		json_decref(r->writes);
+		r->writes = json_incref(w);
+	}
+	json_decref(v);
 }
 
 static unsigned steps_done(const char *path)
@@ -193,9 +285,14 @@ int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *ca
 	int status, rc;
 
 	*run = (struct fit_run){.folder = xasprintf("%s/%u", r->folder, r->n)};
+	rc = fs_write(stopped, "", 0, e);	/* the program's Python writes only to a file that is there */
+	if (rc != 0)
+		goto out;
 	status = run_child(r, gpu, run, output, stopped, words);
+	note_writes(r, run->folder);
 	run->stopped = steps_done(stopped);
 	rc = judge_run(run, status, output, e);
+out:
 	free(output);
 	free(stopped);
 	free(gpu);

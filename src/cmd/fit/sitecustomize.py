@@ -3,11 +3,15 @@
 
 Python imports a module of this name at its start. This one comes first in PYTHONPATH, lets the one behind it run, and asks PyTorch
 for a call after every optimizer step. The script is not changed. CUWHY_FIT_STEPS: how many steps, "auto": until the peak has
-not moved for STILL steps. CUWHY_FIT_STOPPED: a file that says after how many steps it ended.
+not moved for STILL steps. CUWHY_FIT_STOPPED: a file that is told after how many steps it ended.
+
+Daemons that the script starts keep these variables. They are left alone once `cuwhy fit` is over and its file is gone; a file that somebody
+else puts there is no such file.
 """
 import importlib.machinery
 import importlib.util
 import os
+import stat
 import sys
 
 STILL = 3
@@ -23,6 +27,30 @@ def run_next():
         module = importlib.util.module_from_spec(spec)
         sys.modules["sitecustomize"] = module
         spec.loader.exec_module(module)
+
+
+def answer_file(flags):
+    """The file that `cuwhy fit` waits for, opened; None: it is over."""
+    path = os.environ.get("CUWHY_FIT_STOPPED", "")
+    try:
+        folder = os.lstat(os.path.dirname(path))
+        if not stat.S_ISDIR(folder.st_mode) or folder.st_uid != os.geteuid() or folder.st_mode & 0o022:
+            return None
+        fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    found = os.fstat(fd)
+    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:
+        return fd
+    os.close(fd)
+    return None
+
+
+def is_waited_for():
+    fd = answer_file(os.O_RDONLY)
+    if fd is not None:
+        os.close(fd)
+    return fd is not None
 
 
 class Watch:
@@ -44,8 +72,11 @@ class Watch:
 
     @staticmethod
     def stop(done):
-        with open(os.environ["CUWHY_FIT_STOPPED"], "w", encoding="ascii") as out:
-            out.write("%d\n" % done)
+        fd = answer_file(os.O_WRONLY)
+        if fd is None:
+            return
+        os.write(fd, b"%d\n" % done)
+        os.close(fd)
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -77,6 +108,6 @@ class Finder:
 
 
 steps = os.environ.get("CUWHY_FIT_STEPS", "auto")
-if steps != "all":
+if steps != "all" and is_waited_for():
     sys.meta_path.insert(0, Finder(Watch(0 if steps == "auto" else int(steps))))
 run_next()

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/proc.h"
@@ -21,7 +22,7 @@
 
 static struct {
 	bool json, verbose, keep, force, no_core_dump, dump_memory, hang_go_on, memory_trace, guards, help;
-	const char *out, *job, *gpu, *color, *hang_after, *hang_load, *guard;
+	const char *out, *job, *gpu, *writes, *keep_writes, *color, *hang_after, *hang_load, *guard;
 } given;
 
 static const struct opt_usage usage = {
@@ -53,6 +54,9 @@ static const struct opt options[] = {
 	 &given.job},
 	{"force", 'f', NULL, "let --out replace an older recording", &given.force, NULL},
 	{"gpu", 0, "sim[:MODEL]", "use a simulated GPU", NULL, &given.gpu},
+	{"writes", 0, "HOW", "with --gpu sim: discard what it writes (default), or real: it changes files", NULL,
+	 &given.writes},
+	{"keep-writes", 0, "DIR", "with --gpu sim: put what it writes into DIR", NULL, &given.keep_writes},
 	{"no-core-dump", 0, NULL, "do not take GPU core dumps", &given.no_core_dump, NULL},
 	{"dump-memory", 0, NULL, "GPU core dumps contain its memory: the verdict has values", &given.dump_memory, NULL},
 	{"hang-after", 0, "TIME", "if it waits this long for the GPU: dump it, end the program", NULL, &given.hang_after},
@@ -67,6 +71,7 @@ static const struct opt options[] = {
 
 static const struct opt_words words[] = {
 	{"color", COLOR_WORDS},
+	{"writes", "discard real"},
 #define SIM_MODEL(id, ...) " sim:" #id
 	{"gpu", "sim"
 #include "sim/sim_models.def"
@@ -86,6 +91,7 @@ struct run {
 	struct hang hang;
 	struct sampler sampler;
 	struct keeper keeper;
+	struct run_writes writes;
 	struct run_job *job;	/* NULL: it tells no job folder */
 	char *sim;		/* the simulated GPU, as it is specified to the program; NULL: a real one */
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
@@ -120,7 +126,7 @@ static bool run_step(struct run *r, const struct keeper *self, int wait_ms)
 	uint64_t now = proc_mono_ns();
 	struct pollfd *p = xcalloc(2 + server_fds(&r->server), sizeof(*p));
 	int look_ms = hang_wait_ms(&r->hang, &r->server), move_ms = events_wait_ms(&r->store, &r->server);
-	int job_ms = run_job_wait_ms(r->job);
+	int job_ms = run_job_wait_ms(r->job), size_ms = run_writes_wait_ms(&r->writes);
 	bool alone;
 	size_t n;
 
@@ -134,6 +140,8 @@ static bool run_step(struct run *r, const struct keeper *self, int wait_ms)
 		wait_ms = job_ms;
 	if (move_ms >= 0 && (wait_ms < 0 || wait_ms > move_ms))
 		wait_ms = move_ms;
+	if (size_ms >= 0 && (wait_ms < 0 || wait_ms > size_ms))
+		wait_ms = size_ms;
 	n += sampler_poll(&r->sampler, p + n, &wait_ms);
 	keeper_rests(self);
 	poll(p, n, wait_ms);
@@ -145,6 +153,7 @@ static bool run_step(struct run *r, const struct keeper *self, int wait_ms)
 	hang_step(&r->hang, &r->server, &r->child);
 	events_step(&r->store, &r->server);
 	run_job_step(r->job, &r->server, &r->child);
+	run_writes_step(&r->writes);
 	return !alone;
 }
 
@@ -198,6 +207,7 @@ static void keeper_work(void *arg, const struct keeper *self)
 	run_job_finish(r->job, self, !given.json, r->judge.style.color, r->judge.style.width);
 	keeper_works(self);
 	env_clean(&r->server);
+	run_writes_clean(&r->writes);
 }
 
 /* --- the supervisor ----------------------------------------------------------------------------- */
@@ -221,6 +231,7 @@ static void tell_failure(void *arg, const struct keeper *self)
 	r->judge.self = self;
 	judge_give_up(&r->judge, r->keeper.why);
 	env_clean(&r->server);
+	run_writes_clean(&r->writes);
 }
 
 /* Also in a process of its own: if the keeper had no memory, there may be none now. */
@@ -234,12 +245,32 @@ static void tell_giving_up(struct run *r)
 		dprintf(STDERR_FILENO, "cuwhy: whether CUDA failed is unknown: %s\n", r->keeper.why);
 }
 
+/* What a dry run writes goes elsewhere; but not what cuwhy and its recorder write. */
+static int hold_writes(struct run *r, struct err *e)
+{
+	const char *stopped = getenv(FIT_STOPPED), *job = given.job ? given.job : getenv("CUWHY_JOB");
+	char *fit =
+		stopped && *stopped == '/' ? xasprintf("%.*s", (int)(strrchr(stopped, '/') - stopped), stopped) : NULL;
+	int rc = run_writes_real(&r->writes, r->server.dir, e);
+
+	if (rc == 0)
+		rc = run_writes_real(&r->writes, given.out, e);
+	if (rc == 0)
+		rc = run_writes_real(&r->writes, job, e);
+	if (rc == 0 && fit && fs_is_dir(fit))
+		rc = run_writes_real(&r->writes, fit, e);
+	free(fit);
+	return rc ? rc : run_writes_make(&r->writes, given.out, e);
+}
+
 static int start_program(struct run *r, char **argv, struct err *e)
 {
 	int status, rc;
 
 	if (given.gpu && (env_check_gpu(given.gpu, &r->sim, e) != 0 || torch_check(argv, e) != 0))
 		return EXIT_TROUBLE;
+	if (given.gpu && (rc = run_writes_open(&r->writes, given.writes, given.keep_writes, e)) != 0)
+		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
 	if (store_open(&r->store, given.out, given.keep || given.memory_trace, given.force, argv, e) != 0)
 		return EXIT_NOT_STARTED;
 	r->store.events = given.memory_trace;
@@ -256,8 +287,12 @@ static int start_program(struct run *r, char **argv, struct err *e)
 
 		err_set(&r->unrecorded, -EINVAL, "%s", why ? why : "the loader cannot use the recorder's path");
 	}
+	if (hold_writes(r, e) != 0)
+		return EXIT_NOT_STARTED;
 	xid_watch_open(&r->xids, KERNEL_LOG);
 	child_prepare(&r->child);
+	r->child.writes = &r->writes;
+	r->child.out = given.out;
 	keeper_start(&r->keeper, keeper_work, r);	/* before the program, which may stop us */
 	server_leave(&r->server);
 	status = child_start(&r->child, argv, e);
@@ -271,13 +306,15 @@ static int start_program(struct run *r, char **argv, struct err *e)
 static int run_program(char **argv, enum color color, const struct hang *hang)
 {
 	struct run r = {
-		.child.pidfd = -1, .xids.fd = -1, .hang = *hang, .server = SERVER_NONE, .store.mark = MARK_NONE};
+		.child.pidfd = -1, .xids.fd = -1, .hang = *hang, .server = SERVER_NONE, .store.mark = MARK_NONE,
+			.writes.mark = MARK_NONE};
 	struct err e = {0};
 	int status;
 
 	r.judge = (struct judge){.store = &r.store, .server = &r.server, .child = &r.child,
 				 .unrecorded = &r.unrecorded, .xids = &r.xids, .json = given.json, .guard.asked = given.guards};
 	r.judge.job = r.job = run_job_new(given.job ? given.job : getenv("CUWHY_JOB"), argv);
+	r.judge.writes = given.gpu ? &r.writes : NULL;
 	r.judge.style.color = term_color(STDERR_FILENO, color);
 	r.judge.style.width = term_width(STDERR_FILENO);
 	r.judge.style.verbose = given.verbose;
@@ -286,6 +323,7 @@ static int run_program(char **argv, enum color color, const struct hang *hang)
 	if (status != 0) {
 		cmd_fail(stderr, given.json, &e, status);
 		env_clean(&r.server);
+		run_writes_clean(&r.writes);
 	} else {
 		if (r.keeper.failed)
 			tell_giving_up(&r);
@@ -299,6 +337,7 @@ static int run_program(char **argv, enum color color, const struct hang *hang)
 	sampler_release(&r.sampler);
 	free(r.sim);
 	run_job_free(r.job);
+	run_writes_release(&r.writes);
 	if (r.child.ended)
 		child_end_alike(&r.child);
 	return status;
@@ -326,6 +365,11 @@ int cmd_run(int argc, char **argv)
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	if (given.hang_load && hang_parse(&hang.load_ns, "hang-load", given.hang_load, &e) != 0)
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	if ((given.writes || given.keep_writes) && !given.gpu) {
+		err_set(&e, -EINVAL, "%s is for dry runs", given.writes ? "--writes" : "--keep-writes");
+		err_hint(&e, "it needs --gpu sim");
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	}
 	if (given.guard && guard_check(given.guard, &e) != 0)
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	if ((given.hang_go_on || given.hang_load) && !given.hang_after) {

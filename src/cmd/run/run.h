@@ -12,6 +12,7 @@
  *   run_doctor.c when the environment may be to blame
  *   run_place.c  where the program may load our libraries from; run_mark.c: which folders are ours
  *   run_store.c  the recording on disk; run_xid.c the kernel log during the run
+ *   run_writes.c where the writes of a dry run go
  *   run_events.c every allocator event, with --memory-trace
  *   run_usage.c  who holds the GPUs when memory runs out
  *   run_job.c    tells a job's shared folder; run_job_writer.c writes to it
@@ -37,6 +38,7 @@
 #include "cmd/run/run_mark.h"
 #include "cmd/run/run_notices.h"
 #include "cmd/run/run_witness.h"
+#include "cmd/run/run_writes.h"
 #include "cmd/run/run_xid.h"
 #include "cuwhy/format.h"
 #include "probe/probe.h"
@@ -178,6 +180,8 @@ struct child {
 	sigset_t old_mask;
 	struct sigaction old_chld, old_pipe, old_xfsz;
 	struct rlimit old_files;
+	struct run_writes *writes;	/* the program's process enters its layer; NULL = writes are real */
+	const char *out;	/* --out, for another layer */
 	struct witness witness;
 };
 
@@ -212,6 +216,7 @@ char *place_part(const char *part);
 
 /* --- run_env.c -------------------------------------------------------------------------------- */
 
+#define FIT_STOPPED	"CUWHY_FIT_STOPPED"	/* a file in a folder that is told by a dry run of `cuwhy fit` */
 #define CARDS_FILE	"cards"		/* in the private folder: the memory of simulated GPUs */
 
 /* What --gpu says, as the simulated GPU reads it (sim/sim_spec.h); -EINVAL with `e` filled if that is no GPU. `spec` is owned by
@@ -222,6 +227,9 @@ int env_check_gpu(const char *gpu, char **spec, struct err *e);
  * filled if the recorder or the simulated GPU is missing. */
 int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, bool dump_memory,
 		struct err *e);
+
+/* For a program behind a fence (writes/fence.h): preloads its library behind the recorder. */
+int env_fence(const char *scratch, struct err *e);
 
 /* Why the recorder must not be preloaded into it; NULL if it may. */
 /* Where execvp() would find it; NULL if it would not. Owned by the caller. */
@@ -362,7 +370,7 @@ const struct dry_gpu *dry_run_fullest(const struct dry_run *d);
 bool dry_run_took_place(const struct dry_run *d);	/* PyTorch used a simulated GPU, or something read what that did not compute */
 /* One line; nothing if PyTorch used no simulated GPU. */
 void dry_run_print(const struct dry_run *d, FILE *out);
-json_t *dry_run_json(struct dry_run *d);	/* null if it did not take place */
+json_t *dry_run_json(struct dry_run *d, const struct run_writes *writes);	/* `writes` may be NULL */
 
 /* --- run_guard.c ------------------------------------------------------------------------------ */
 
@@ -398,6 +406,7 @@ struct judge {
 	struct store *store;
 	struct dry_run dry;
 	struct guard_sum guard;
+	struct run_writes *writes;	/* of a dry run; else NULL */
 	struct server *server;
 	const struct child *child;
 	struct xid_watch *xids;

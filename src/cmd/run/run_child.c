@@ -58,10 +58,20 @@ void child_prepare(struct child *c)
 	witness_start(&c->witness);
 }
 
+/* Why there is no program. */
+struct report {
+	bool held_back;		/* it cannot be: run_writes.h has the reason */
+	int code;
+};
+
 static void become_program(const struct child *c, char **argv, int report)
 {
-	int code;
+	struct report why = {0};
 
+	/* Whatever fails here: it must not start to write. */
+	why.held_back = c->writes && run_writes_enter(c->writes, argv) != 0;
+	if (why.held_back)
+		_exit(write(report, &why, sizeof(why)) == (ssize_t)sizeof(why) ? 127 : 126);
 	if (c->old_files.rlim_max)
 		setrlimit(RLIMIT_NOFILE, &c->old_files);
 	sigaction(SIGCHLD, &c->old_chld, NULL);
@@ -69,8 +79,8 @@ static void become_program(const struct child *c, char **argv, int report)
 	sigaction(SIGXFSZ, &c->old_xfsz, NULL);
 	sigprocmask(SIG_SETMASK, &c->old_mask, NULL);
 	execvp(argv[0], argv);
-	code = errno;
-	_exit(write(report, &code, sizeof(code)) == (ssize_t)sizeof(code) ? 127 : 126);
+	why.code = errno;
+	_exit(write(report, &why, sizeof(why)) == (ssize_t)sizeof(why) ? 127 : 126);
 }
 
 /* "python", or "python3" where that is the only one, as on Debian. */
@@ -112,8 +122,10 @@ void child_leave_streams(void)
 	close(null);
 }
 
-int child_start(struct child *c, char **argv, struct err *e)
+/* 0; the program's process cannot be held back: -EAGAIN; else an exit status, with `e` filled. */
+static int try_to_start(struct child *c, char **argv, struct err *e)
 {
+	struct report why = {0};
 	int fds[2], code = 0;
 	ssize_t n;
 
@@ -133,17 +145,27 @@ int child_start(struct child *c, char **argv, struct err *e)
 	}
 	/* The pipe closes if exec succeeds, and delivers the errno if it does not. */
 	do
-		n = read(fds[0], &code, sizeof(code));
+		n = read(fds[0], &why, sizeof(why));
 	while (n < 0 && errno == EINTR);
 	close(fds[0]);
-	if (n != (ssize_t)sizeof(code)) {
+	if (n != (ssize_t)sizeof(why)) {
 		child_leave_streams();
 		return 0;
 	}
 	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	c->pid = 0;
-	return cannot_run(argv[0], code, e);
+	return why.held_back ? -EAGAIN : cannot_run(argv[0], why.code, e);
+}
+
+int child_start(struct child *c, char **argv, struct err *e)
+{
+	int status;
+
+	while ((status = try_to_start(c, argv, e)) == -EAGAIN)
+		if (run_writes_make(c->writes, c->out, e) != 0)
+			return EXIT_NOT_STARTED;
+	return status;
 }
 
 /* The shell waits for us: it must see the job stop, and by which signal. */

@@ -108,15 +108,14 @@ void dry_run_print(const struct dry_run *d, FILE *out)
 	fprintf(out, "; kernels computed nothing\n");
 }
 
-json_t *dry_run_json(struct dry_run *d)
+json_t *dry_run_json(struct dry_run *d, const struct run_writes *writes)
 {
 	const struct dry_gpu *g = dry_run_fullest(d);
 
-	if (!dry_run_took_place(d))
-		return json_null();
 	return JSON_OF(J_TEXT("gpu", g->name[0] ? g->name : NULL), J_INT("device", g->index),
 		       J_INT("devices", d->n_devices), J_INT("users", d->n_users), J_BYTES("total", g->total),
 		       J_BYTES("peak_allocated", g->allocated), J_BYTES("peak_reserved", g->reserved),
 		       J_VALUE("peak_used", g->used ? json_integer((json_int_t)g->used) : json_null()),
-		       J_VALUE("unknown_reads", dry_reads_json(d)));
+		       J_VALUE("unknown_reads", dry_reads_json(d)),
+		       J_VALUE("writes", writes ? run_writes_json(writes) : NULL));
 }

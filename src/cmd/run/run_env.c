@@ -21,6 +21,7 @@
 #include "cmd/run/run.h"
 #include "formats/elf_file.h"
 #include "sim/sim_spec.h"
+#include "writes/fence.h"
 
 #define RECORDER	"libcuwhy-rec.so"
 #define SIM_LOADER	"libcuwhy-sim-loader.so"
@@ -228,6 +229,26 @@ static void set_cards(const struct server *s)
 	else
 		unsetenv("CUWHY_SIM_CARDS");
 	free(path);
+}
+
+int env_fence(const char *scratch, struct err *e)
+{
+	char *library = part_in_tree(FENCE_LIBRARY), *found = library ? NULL : proc_find_part(FENCE_LIBRARY), *both;
+	const char *old = getenv("LD_PRELOAD"), *sock = getenv("CUWHY_SOCK");
+	size_t n = old && sock ? strcspn(old, ":") : 0;		/* the recorder comes first */
+
+	if (!library && found)
+		library = place_part(found);
+	free(found);
+	if (!library)
+		return missing(FENCE_LIBRARY, "the library for writes", e);
+	both = n ? xasprintf("%.*s:%s%s", (int)n, old, library, old + n)
+		 : xasprintf("%s%s%s", library, old && *old ? ":" : "", old && *old ? old : "");
+	setenv("LD_PRELOAD", both, 1);
+	setenv(FENCE_VARIABLE, scratch, 1);
+	free(both);
+	free(library);
+	return 0;
 }
 
 int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, bool dump_memory,

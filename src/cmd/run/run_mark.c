@@ -23,6 +23,8 @@
 static const char *const first_line[] = {
 	[MARK_RUN_FOLDER] = "cuwhy run: socket and core dumps of one run",
 	[MARK_RECORDING] = "cuwhy run: a recording that newer ones replace; delete this file to keep it",
+	[MARK_FIT] = "cuwhy fit: its dry runs",
+	[MARK_LAYER] = "cuwhy run: what a dry run wrote",
 };
 
 /* Names this boot of this machine: locks taken by any of its processes are visible, in whatever container. */

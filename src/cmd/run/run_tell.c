@@ -20,8 +20,7 @@
 
 /* The verdict's JSON with the path of the recording and what went wrong with it; one line, owned by the
  * caller. */
-static char *json_of(const struct verdict *v, const char *recording, const char *warning, struct dry_run *dry,
-		     const struct guard_sum *guard)
+static char *json_of(const struct verdict *v, const char *recording, const char *warning, struct judge *j)
 {
 	json_t *o = verdict_json(v);
 	char *text;
@@ -29,10 +28,10 @@ static char *json_of(const struct verdict *v, const char *recording, const char 
 	json_object_set_new(o, "recording", json_text(recording));
 	if (warning)
 		json_object_set_new(o, "warning", json_text(warning));
-	if (guard && guard->any)
-		json_object_set_new(o, "guard", guard_json(guard));
-	if (dry && dry_run_took_place(dry))
-		json_object_set_new(o, "dry_run", dry_run_json(dry));
+	if (j && j->guard.any)
+		json_object_set_new(o, "guard", guard_json(&j->guard));
+	if (j && (dry_run_took_place(&j->dry) || (j->writes && run_writes_active(j->writes))))
+		json_object_set_new(o, "dry_run", dry_run_json(&j->dry, j->writes));
 	text = json_string_of(o, JSON_COMPACT);
 	json_decref(o);
 	return text ? text : xstrdup("{}");
@@ -87,7 +86,7 @@ static void print_failure(struct judge *j, struct process *p)
 void judge_tell(struct judge *j, struct process *p)
 {
 	bool victim = victims_blame(j, p);
-	char *json = json_of(p->verdict, p->part ? j->store->dir : NULL, NULL, NULL, NULL), *name;
+	char *json = json_of(p->verdict, p->part ? j->store->dir : NULL, NULL, NULL), *name;
 
 	j->n_failed++;
 	if (p->part) {
@@ -141,6 +140,8 @@ static void print_end(struct judge *j, const struct verdict *all, const char *re
 	guard_tell(&j->guard, stderr);
 	dry_reads_print(&j->dry, stderr);
 	tell_trouble(j, all);
+	if (j->writes)
+		run_writes_tell(j->writes, j->child->status != 0, stderr);
 }
 
 void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)
@@ -148,8 +149,10 @@ void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)
 	const char *recording = j->store->made ? j->store->dir : NULL;
 	char *json;
 
+	if (j->writes)
+		run_writes_finish(j->writes, j->self);
 	if (kept) {
-		json = json_of(all, recording, NULL, &j->dry, &j->guard);
+		json = json_of(all, recording, NULL, j);
 		store_json(j->store, VERDICT_FILE, json);
 		free(json);
 	}
@@ -158,7 +161,7 @@ void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)
 		print_end(j, all, recording);
 		return;
 	}
-	json = json_of(all, recording, judge_trouble(j), &j->dry, &j->guard);
+	json = json_of(all, recording, judge_trouble(j), j);
 	fprintf(stderr, "%s\n", json);
 	free(json);
 }
