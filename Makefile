@@ -34,9 +34,10 @@ Q := @
 say = @$(eval STEPS += x)sh tools/progress.sh $(words $(STEPS)) '$(TOTAL)' '$(1)' '$(2)'
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/job src/write -name '*.c')))
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/writes src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/job src/write -name '*.c')))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(MACHINE).S
+REDIRECT_SRC := $(sort $(wildcard src/redirect/*.c)) src/redirect/arch_$(MACHINE).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
 # stand-ins for NVIDIA's other libraries: one for each line of the list whose folder exists
 STANDIN_LIST := src/sim_common/standins.list
@@ -48,6 +49,7 @@ CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/cmd/fit/stop_blob.o $(B)/obj
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 # readers of GPU code are shared with the CLI, but built for a shared library
 SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
+REDIRECT_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REDIRECT_SRC:%.c=$(B)/obj/%.o))
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o) $(SIM_FORMATS:%=$(B)/obj/sim_formats/%.o)
 PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c src/base/private.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
 # these libraries are linked in, so that the program starts on machines that do not have them
@@ -124,7 +126,7 @@ deps:
 
 .PHONY: parts core
 parts: core $(B)/completions/cuwhy.fish $(SIM_PARTS)
-core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
+core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
 
 .PHONY: standins
 standins: $(SIM_PARTS)
@@ -169,6 +171,17 @@ $(B)/libcuwhy-rec.so: $(REC_OBJ) $(OLD_NUMBERS) $(REC_MAP)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,now,-z,relro,-z,defs \
 		-Wl,--version-script=$(REC_MAP) -o $@ $(REC_OBJ) $(OLD_NUMBERS) -ldl
+
+# What gives dry runs their own view of the files; a guest, too. Null pointers are checked although headers say that there are none.
+$(B)/obj/src/redirect/%.o: src/redirect/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -U_FORTIFY_SOURCE -fno-delete-null-pointer-checks -fPIC -fvisibility=hidden -ftls-model=initial-exec -c $< -o $@
+$(B)/obj/src/redirect/%.o: src/redirect/%.S
+	$(call say,AS,$<)
+	$(Q)mkdir -p $(@D) && $(CC) -c $< -o $@
+$(B)/libcuwhy-writes.so: $(REDIRECT_OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,now,-z,relro,-z,defs -o $@ $^ -ldl $(OLD_DL)
 
 # A 32-bit library that does nothing, so that the loader does not complain when 32-bit children start: neither as one to preload, nor as
 # one that audits (version 0: it does not want to).
