@@ -485,6 +485,8 @@ static int may_remove(struct place *p, bool folder)
 		return -ENOENT;
 	if (folder != (bool)S_ISDIR(p->st.st_mode))
 		return folder ? -ENOTDIR : -EISDIR;
+	if (p->slash && !folder)
+		return -ENOTDIR;
 	rc = may_change_folder(p, &p->st);
 	if (rc < 0 || !folder)
 		return rc;
@@ -517,43 +519,60 @@ static bool is_same(const struct place *a, const struct place *b)
 	       (exists(b) && a->st.st_ino == b->st.st_ino && a->st.st_dev == b->st.st_dev);
 }
 
-/* What is at the new name already. */
-static int may_replace(struct place *from, struct place *to, unsigned flags)
+/* What is at the new name is a folder that goes away if it is empty, or a file. */
+static int may_replace(struct place *from, struct place *to)
 {
 	bool folder = S_ISDIR(from->st.st_mode);
 	int rc;
 
-	if (to->slash && !folder)
-		return -ENOTDIR;
-	if (!exists(to))
-		return flags & RENAME_EXCHANGE ? -ENOENT : 0;
-	if (flags & RENAME_NOREPLACE)
-		return -EEXIST;
-	if (flags & RENAME_EXCHANGE)
-		return S_ISDIR(to->st.st_mode) && to->real ? -EXDEV : 0;
 	if (folder != (bool)S_ISDIR(to->st.st_mode))
 		return folder ? -ENOTDIR : -EISDIR;
 	rc = folder ? is_empty(to) : 1;
 	return rc < 0 ? rc : rc ? 0 : -ENOTEMPTY;
 }
 
-/* Overlays do not rename a folder that is partly below them either: programs copy it then, as they do between disks. */
-static int may_rename(struct place *from, struct place *to, unsigned flags)
+/* The names alone, in the kernel's order. */
+static int may_be_named(struct place *from, struct place *to, unsigned flags)
 {
-	int rc;
+	bool swap = flags & RENAME_EXCHANGE;
 
 	if (!exists(from))
 		return -ENOENT;
-	if (S_ISDIR(from->st.st_mode) && is_within(from, to))
+	if (flags & RENAME_NOREPLACE && exists(to))
+		return -EEXIST;
+	if (swap && !exists(to))
+		return -ENOENT;
+	if (swap && to->slash && !S_ISDIR(to->st.st_mode))
+		return -ENOTDIR;
+	if (!S_ISDIR(from->st.st_mode) && (from->slash || (to->slash && !swap)))
+		return -ENOTDIR;
+	if (is_within(from, to))
 		return -EINVAL;
-	if (exists(to) && is_within(to, from))
-		return flags & RENAME_NOREPLACE ? -EEXIST : S_ISDIR(from->st.st_mode) ? -ENOTEMPTY : -EISDIR;
-	rc = may_replace(from, to, flags);
-	if (rc == 0)
-		rc = may_change_folder(from, &from->st);
+	if (is_within(to, from))
+		return swap ? -EINVAL : -ENOTEMPTY;
+	return 0;
+}
+
+static bool is_user_folder(const struct place *p)
+{
+	return exists(p) && S_ISDIR(p->st.st_mode) && p->real;
+}
+
+/* Overlays do not rename a folder that is partly below them either: programs copy it then, as they do between disks. */
+static int may_rename(struct place *from, struct place *to, unsigned flags)
+{
+	int rc = may_be_named(from, to, flags);
+
+	if (rc < 0 || is_same(from, to))
+		return rc;
+	rc = may_change_folder(from, &from->st);
 	if (rc == 0)
 		rc = may_change_folder(to, exists(to) ? &to->st : NULL);
-	return rc == 0 && S_ISDIR(from->st.st_mode) && from->real ? -EXDEV : rc;
+	if (rc == 0 && exists(to) && !(flags & RENAME_EXCHANGE))
+		rc = may_replace(from, to);
+	if (rc < 0)
+		return rc;
+	return is_user_folder(from) || (flags & RENAME_EXCHANGE && is_user_folder(to)) ? -EXDEV : 0;
 }
 
 /* Old Landlock lets nothing go from one folder to another, so a file is copied, and then renamed where it is. */
@@ -589,7 +608,7 @@ int rename_place(struct place *from, struct place *to, unsigned flags)
 	if (rc < 0)
 		return rc;
 	if (is_same(from, to))
-		return flags & RENAME_NOREPLACE ? -EEXIST : 0;
+		return 0;
 	rc = bring(from, true);
 	if (rc == 0)
 		rc = flags & RENAME_EXCHANGE ? bring(to, true) : mirror(to, folder_len(to));
@@ -615,10 +634,10 @@ int link_place(struct place *from, struct place *to)
 		return -ENOENT;
 	if (exists(to))
 		return -EEXIST;
-	if (S_ISDIR(from->st.st_mode))
-		return -EPERM;
 	if (to->slash)
 		return -ENOENT;
+	if (S_ISDIR(from->st.st_mode))
+		return -EPERM;
 	rc = make_way(to);
 	if (rc == 0)
 		rc = bring(from, true);

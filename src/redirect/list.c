@@ -256,7 +256,7 @@ static bool place_of_fd(int fd, struct place *p)
 	char path[PATH_MAX];
 	long n = path_of_fd(fd, path, sizeof(path));
 
-	return n > 0 && path[0] == '/' && walk(p, AT_FDCWD, path, false) == 0 && !p->zone;
+	return n > 0 && path[0] == '/' && walk(p, AT_FDCWD, path, LINK) == 0 && !p->zone;
 }
 
 EXPORT DIR *fdopendir(int fd)

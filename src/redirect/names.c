@@ -12,13 +12,16 @@
 
 #define LEAVE_IT 1	/* the kernel does what was asked, with the caller's arguments */
 
-static bool ends_with_dot(const char *path)
+/* Does it end with "." (1) or ".." (2)? */
+static size_t dots_behind(const char *path)
 {
-	size_t n = strlen(path);
+	size_t n = strlen(path), dots = 0;
 
 	while (n && path[n - 1] == '/')
 		n--;
-	return n && path[n - 1] == '.' && (n == 1 || path[n - 2] == '/');
+	while (dots < n && path[n - 1 - dots] == '.')
+		dots++;
+	return dots <= 2 && (n == dots || path[n - 1 - dots] == '/') ? dots : 0;
 }
 
 /* 0: the place of the name in the scratch. */
@@ -28,7 +31,7 @@ static int find(struct place *p, int dir, const char *path)
 
 	if (!path || !*path || !is_on())
 		return LEAVE_IT;
-	rc = walk(p, dir, path, false);
+	rc = walk(p, dir, path, NAME);
 	return rc < 0 ? rc : p->zone ? LEAVE_IT : 0;
 }
 
@@ -146,8 +149,8 @@ static int unlink_at(int dir, const char *path, int flags)
 
 	if (rc == LEAVE_IT)
 		return NEXT(unlinkat)(dir, same_or_moved(&p, path), flags);
-	if (rc == 0 && folder && ends_with_dot(path))
-		rc = -EINVAL;
+	if (rc == 0 && folder && dots_behind(path))
+		rc = dots_behind(path) == 1 ? -EINVAL : -ENOTEMPTY;
 	return (int)answer(rc < 0 ? rc : remove_place(&p, folder));
 }
 
@@ -200,7 +203,7 @@ static int rename_at(int from_dir, const char *old, int to_dir, const char *new,
 
 	if (rc == LEAVE_IT)
 		return (int)answer(raw6(SYS_renameat2, from_dir, (long)same_or_moved(&from, old), to_dir, (long)same_or_moved(&to, new), flags, 0));
-	if (rc == 0 && (ends_with_dot(old) || ends_with_dot(new)))
+	if (rc == 0 && (dots_behind(old) || dots_behind(new)))
 		rc = -EBUSY;
 	if (rc == 0 && (flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE) || flags == (RENAME_NOREPLACE | RENAME_EXCHANGE)))
 		rc = -EINVAL;
@@ -240,11 +243,13 @@ static int link_at(int from_dir, const char *old, int to_dir, const char *new, i
 
 	if (!old || !*old || !is_on())
 		return link_foreign(from_dir, old, to_dir, new, flags);
-	rc = walk(&from, from_dir, old, flags & AT_SYMLINK_FOLLOW);
+	rc = walk(&from, from_dir, old, flags & AT_SYMLINK_FOLLOW ? FOLLOW : LINK);
 	if (rc < 0)
 		return (int)answer(rc);
 	if (from.zone)
 		return link_foreign(from_dir, same_or_moved(&from, old), to_dir, new, flags);
+	if (!exists(&from))
+		return (int)answer(-ENOENT);
 	rc = find(&to, to_dir, new);
 	if (rc == LEAVE_IT)
 		rc = -EXDEV;

@@ -50,7 +50,7 @@ static int prepare_new(struct place *p, int flags)
 {
 	if (!(flags & O_CREAT))
 		return p->hidden ? -ENOENT : 1;
-	return p->slash ? -EISDIR : make_way(p);
+	return make_way(p);
 }
 
 /* A file without a name, in a folder that is there. */
@@ -71,6 +71,8 @@ static int prepare(struct place *p, int flags)
 {
 	if (p->zone)
 		return 1;
+	if (flags & O_CREAT && p->slash)
+		return -EISDIR;
 	if (IS_TMPFILE(flags))
 		return prepare_tmpfile(p);
 	return exists(p) ? prepare_old(p, flags) : prepare_new(p, flags);
@@ -87,7 +89,7 @@ static const char *open_at(struct place *p, int dir, const char *path, int flags
 	*error = 0;
 	if (!path || !*path || !is_on())
 		return NULL;
-	rc = walk(p, dir, path, follow);
+	rc = walk(p, dir, path, flags & O_CREAT && path[strlen(path) - 1] == '/' ? NAME : follow ? FOLLOW : LINK);
 	if (rc == 0)
 		rc = prepare(p, flags);
 	if (rc < 0)

@@ -99,9 +99,15 @@ struct place {
 	struct stat st;		/* of what the program sees there; of a folder that is both, the real one's */
 };
 
-/* 0, also if there is nothing there but the folder is, or -errno. `follow`: if the last name is a link. After an error, `hidden` or
- * `fresh` or `moved` says that the kernel would have found something else. */
-int walk(struct place *p, int dir, const char *path, bool follow);
+enum how {
+	LINK,		/* the last name, although it may be a link: with a slash behind it, what it leads to */
+	FOLLOW,		/* what a link leads to */
+	NAME,		/* the last name as such, to be made, removed or renamed: a slash behind it is only reported */
+};
+
+/* 0, also if there is nothing there but the folder is, or -errno. After an error, `hidden` or `fresh` or `moved` says that the kernel would
+ * have found something else. */
+int walk(struct place *p, int dir, const char *path, enum how how);
 
 /* The place itself, and that of its folder: paths in the scratch, overwritten by each other. */
 const char *in_new(struct place *p);

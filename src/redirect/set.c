@@ -29,7 +29,7 @@ static int by_path(struct target *t, struct place *p, int dir, const char *path,
 	*t = (struct target){dir, path, false};
 	if (!path || !*path || !is_on())
 		return 0;
-	rc = walk(p, dir, path, follow);
+	rc = walk(p, dir, path, follow ? FOLLOW : LINK);
 	if (rc < 0)
 		return rc;
 	t->dir = AT_FDCWD;
@@ -59,7 +59,7 @@ static int by_fd(struct target *t, struct place *p, int fd)
 	*t = (struct target){fd, NULL, false};
 	if (n < 0 || is_nameless(fd, path))
 		return 0;
-	rc = walk(p, AT_FDCWD, path, false);
+	rc = walk(p, AT_FDCWD, path, LINK);
 	if (rc == 0 && p->zone)
 		return may_set_real(p);
 	if (rc < 0 || !exists(p)) {	/* the user's, and the program has deleted it */
@@ -312,7 +312,7 @@ static int may_truncate(struct place *p)
 EXPORT int truncate(const char *path, off_t size)
 {
 	struct place p;
-	int rc = maybe_null(path) && *path && is_on() ? walk(&p, AT_FDCWD, path, true) : 1;
+	int rc = maybe_null(path) && *path && is_on() ? walk(&p, AT_FDCWD, path, FOLLOW) : 1;
 
 	if (rc == 0 && !p.zone) {
 		rc = may_truncate(&p);

@@ -99,7 +99,7 @@ EXPORT int bind(int fd, const struct sockaddr *sa, socklen_t len)
 
 	if (!path_in(sa, len, path) || !is_on())
 		return NEXT(bind)(fd, sa, len);
-	rc = walk(&p, AT_FDCWD, path, false);
+	rc = walk(&p, AT_FDCWD, path, NAME);
 	if (rc == 0 && p.zone)
 		return NEXT(bind)(fd, sa, len);
 	if (rc == 0)

@@ -15,7 +15,7 @@ static int ready(struct place *p, const char *template)
 
 	if (!is_on())
 		return 1;
-	rc = walk(p, AT_FDCWD, template, false);
+	rc = walk(p, AT_FDCWD, template, NAME);
 	if (rc < 0)
 		return rc;
 	if (p->zone)

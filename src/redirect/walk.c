@@ -283,7 +283,7 @@ static int must_be_folder(const struct place *p)
 	return S_ISDIR(p->st.st_mode) ? 0 : -ENOTDIR;
 }
 
-static int step(struct walker *w, bool follow)
+static int step(struct walker *w, enum how how)
 {
 	struct place *p = w->p;
 	char name[NAME_MAX + 1];
@@ -302,7 +302,7 @@ static int step(struct walker *w, bool follow)
 		rc = look(w);
 	if (rc < 0)
 		return rc;
-	if (exists(p) && S_ISLNK(p->st.st_mode) && (!last || follow || w->slash)) {
+	if (exists(p) && S_ISLNK(p->st.st_mode) && (!last || how == FOLLOW || (how == LINK && w->slash))) {
 		rc = follow_link(w);
 		if (rc == 1)
 			return last ? 0 : -ENOTDIR;
@@ -332,7 +332,7 @@ static int base(struct walker *w, int dir)
 	return 0;
 }
 
-int walk(struct place *p, int dir, const char *path, bool follow)
+int walk(struct place *p, int dir, const char *path, enum how how)
 {
 	struct walker w;
 	size_t len = strlen(path);
@@ -353,9 +353,9 @@ int walk(struct place *p, int dir, const char *path, bool follow)
 	if (rc == 0)
 		rc = look(&w);	/* the root itself */
 	while (rc == 0 && w.rest[0])
-		rc = step(&w, follow);
+		rc = step(&w, how);
 	p->slash = w.slash;
-	if (rc == 0 && w.slash && exists(p) && !S_ISDIR(p->st.st_mode))
+	if (rc == 0 && how != NAME && w.slash && exists(p) && !S_ISDIR(p->st.st_mode))
 		rc = -ENOTDIR;
 	return rc;
 }
@@ -368,7 +368,7 @@ const char *look_at(struct place *p, int dir, const char *path, bool follow, int
 	p->known = false;
 	if (!path || !*path || !has_changes())
 		return NULL;
-	rc = walk(p, dir, path, follow);
+	rc = walk(p, dir, path, follow ? FOLLOW : LINK);
 	p->known = rc == 0;
 	if (rc < 0) {
 		if (p->hidden || p->fresh || p->moved)

@@ -17,7 +17,7 @@ static long current(char *to, size_t size)
 
 	if (n < 0)
 		return n;
-	return walk(&p, AT_FDCWD, to, false) == 0 && exists(&p) ? n : -ENOENT;
+	return walk(&p, AT_FDCWD, to, LINK) == 0 && exists(&p) ? n : -ENOENT;
 }
 
 static char *failed(int error)
@@ -81,7 +81,7 @@ EXPORT char *realpath(const char *restrict path, char *restrict to)
 
 	if (!has_changes() || !*path)
 		return NEXT(realpath)(path, to);
-	rc = walk(&p, AT_FDCWD, path, true);
+	rc = walk(&p, AT_FDCWD, path, FOLLOW);
 	if (rc < 0)
 		return failed(-rc);
 	if (!exists(&p))
