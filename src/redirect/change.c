@@ -38,22 +38,6 @@ static size_t next_part(const struct place *p, size_t len)
 
 /* ---- may it? ---------------------------------------------------------------------------------------------------- */
 
-static bool is_hidden(struct place *p, size_t len)
-{
-	struct stat st;
-	bool hidden = false;
-
-	for (size_t n = 0; n < len && !hidden;) {
-		char next;
-
-		n = next_part(p, n);
-		next = cut(p, n);
-		hidden = raw_lstat(in_gone(p), &st) == 0 && S_ISREG(st.st_mode);
-		p->at[n] = next;
-	}
-	return hidden;
-}
-
 static bool is_mine(const struct stat *st)
 {
 	uid_t me = (uid_t)raw(SYS_geteuid, 0, 0, 0, 0);
@@ -73,7 +57,7 @@ static int may_change_names(struct place *p, const struct stat *victim)
 {
 	struct stat real, fresh;
 
-	if (raw_stat(AT_FDCWD, in_reality(p), &real, 0) < 0 || is_hidden(p, p->len))
+	if (!p->folder_real || raw_lstat(in_reality(p), &real) < 0)
 		return 0;
 	if (raw_lstat(in_new(p), &fresh) == 0 && fresh.st_mode != (real.st_mode | S_IRWXU))
 		return 0;

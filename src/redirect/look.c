@@ -63,10 +63,25 @@ static int stat_at(int dir, const char *path, struct stat *st, int flags)
 	return (int)answer(raw_stat(dir, where ? where : path, st, flags));
 }
 
+/* A folder that is in both trees is open as the real one. */
+static int stat_fd(int fd, struct stat *st)
+{
+	struct place p;
+	char path[PATH_MAX];
+	int rc = raw_fstat(fd, st);
+
+	if (rc == 0 && S_ISDIR(st->st_mode) && has_changes() && path_of_fd(fd, path, sizeof(path)) > 0 && walk(&p, AT_FDCWD, path, LINK) == 0 &&
+	    !p.zone && p.fresh && p.st.st_ino == st->st_ino && p.st.st_dev == st->st_dev)
+		*st = p.st;
+	return (int)answer(rc);
+}
+
 /* Before glibc 2.33 the functions of this name had a number for the layout in front; what was compiled then still has. */
 int __xstat(int layout, const char *path, struct stat *st);
 int __lxstat(int layout, const char *path, struct stat *st);
 int __fxstatat(int layout, int dir, const char *path, struct stat *st, int flags);
+int __fxstat(int layout, int fd, struct stat *st);
+int __fxstat64(int layout, int fd, struct stat64 *st);
 int __xstat64(int layout, const char *path, struct stat64 *st);
 int __lxstat64(int layout, const char *path, struct stat64 *st);
 int __fxstatat64(int layout, int dir, const char *path, struct stat64 *st, int flags);
@@ -98,6 +113,28 @@ XSTAT(__fxstatat, struct stat, (int layout, int dir, const char *path, struct st
 XSTAT(__xstat64, struct stat64, (int layout, const char *path, struct stat64 *st), AT_FDCWD, 0)
 XSTAT(__lxstat64, struct stat64, (int layout, const char *path, struct stat64 *st), AT_FDCWD, AT_SYMLINK_NOFOLLOW)
 XSTAT(__fxstatat64, struct stat64, (int layout, int dir, const char *path, struct stat64 *st, int flags), dir, flags)
+
+EXPORT int fstat(int fd, struct stat *st)
+{
+	return stat_fd(fd, st);
+}
+
+EXPORT int fstat64(int fd, struct stat64 *st)
+{
+	return stat_fd(fd, (struct stat *)st);
+}
+
+EXPORT int __fxstat(int layout, int fd, struct stat *st)
+{
+	(void)layout;
+	return stat_fd(fd, st);
+}
+
+EXPORT int __fxstat64(int layout, int fd, struct stat64 *st)
+{
+	(void)layout;
+	return stat_fd(fd, (struct stat *)st);
+}
 
 static void patch(struct statx *to, const struct stat *st)
 {

@@ -92,6 +92,11 @@ static inline int raw_stat(int dir, const char *path, struct stat *st, int flags
 	return (int)raw(SYS_newfstatat, dir, path, st, flags);
 }
 
+static inline int raw_fstat(int fd, struct stat *st)
+{
+	return (int)raw(SYS_fstat, fd, st, 0, 0);
+}
+
 static inline int raw_lstat(const char *path, struct stat *st)
 {
 	return raw_stat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);

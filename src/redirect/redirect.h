@@ -92,7 +92,8 @@ struct place {
 	bool zone;		/* a folder that stays real: nothing below is known */
 	bool fresh;		/* there is something in `new` */
 	bool real;		/* there is something real, and the program may see it */
-	bool hidden;		/* whatever is real there is gone */
+	bool hidden;		/* whatever is real there is gone, or is not what the program means */
+	bool folder_real;	/* the folder that it is in is real, although it may be in `new` as well */
 	bool marks;		/* some of what is in this real folder is gone */
 	bool slash;		/* a slash behind the name says that a folder is meant */
 	bool moved;		/* the kernel would not get there by the caller's path */

@@ -46,7 +46,7 @@ static bool is_nameless(int fd, const char *path)
 {
 	struct stat st;
 
-	return path[0] != '/' || (raw_stat(fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_nlink == 0);
+	return path[0] != '/' || (raw_fstat(fd, &st) == 0 && st.st_nlink == 0);
 }
 
 static int by_fd(struct target *t, struct place *p, int fd)
@@ -66,7 +66,7 @@ static int by_fd(struct target *t, struct place *p, int fd)
 		t->nothing = true;
 		return 0;
 	}
-	if (p->fresh && raw_stat(fd, "", &mine, AT_EMPTY_PATH) == 0 && mine.st_ino == p->st.st_ino && mine.st_dev == p->st.st_dev && !p->real)
+	if (p->fresh && raw_fstat(fd, &mine) == 0 && mine.st_ino == p->st.st_ino && mine.st_dev == p->st.st_dev && !p->real)
 		return 0;
 	rc = set_place(p);
 	*t = (struct target){AT_FDCWD, in_new(p), false};

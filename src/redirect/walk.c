@@ -15,6 +15,7 @@ struct walker {
 	char link[PATH_MAX];
 	bool new_dir;		/* it is in `new` */
 	bool gone_dir;		/* there may be marks in it */
+	bool covered;		/* it is in `new` alone: what has its name in reality is something else */
 	bool slash;		/* the name ends with one: a folder is meant */
 	int links;
 };
@@ -104,6 +105,7 @@ static void to_root(struct walker *w)
 	p->at[p->len = 0] = '\0';
 	p->zone = p->hidden = false;
 	w->new_dir = w->gone_dir = true;
+	w->covered = false;
 }
 
 static int append(struct place *p, const char *name, size_t len)
@@ -150,7 +152,9 @@ static int look(struct walker *w)
 	struct stat fresh;
 	int rc;
 
+	p->folder_real = p->real && !w->covered;
 	p->fresh = p->real = p->marks = false;
+	p->hidden |= w->covered;
 	p->zone = is_real(p->at, p->len);
 	if (!p->zone) {
 		look_for_marks(w);
@@ -168,6 +172,7 @@ static int look(struct walker *w)
 		blend(&p->st, &fresh);
 	else if (p->fresh) {
 		p->real = false;
+		w->covered = true;
 		p->st = fresh;
 	}
 	p->marks = p->real && w->gone_dir && !p->zone;
@@ -205,6 +210,7 @@ static int step_up(struct walker *w)
 {
 	struct place *p = w->p;
 
+	p->moved |= p->fresh && !p->real;	/* there is no such folder to step up from */
 	while (p->len && p->at[--p->len] != '/')
 		;
 	p->at[p->len] = '\0';

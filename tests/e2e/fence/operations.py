@@ -47,7 +47,7 @@ def put(path, flags, text):
     try:
         if flags & (os.O_WRONLY | os.O_RDWR):
             os.write(fd, text.encode())
-        return [os.fstat(fd).st_size, told(os.fstat(fd))[0] if stat.S_ISREG(os.fstat(fd).st_mode) else ""]
+        return told(os.fstat(fd))[:2]
     finally:
         os.close(fd)
 
@@ -203,7 +203,7 @@ def some_path(dice):
 
 CHOOSE = {
     "p": some_path, "f": lambda dice: dice.choice(FLAGS), "t": lambda dice: "text %d\n" % dice.randrange(10**6) * dice.choice((1, 1, 3, 900)),
-    "m": lambda dice: dice.choice((0o755, 0o700, 0o711, 0o750, 0o775)), "n": lambda dice: dice.randrange(1, 10**5), "e": lambda dice: dice.choice((0, 1, 1, 2)),
+    "m": lambda dice: dice.choice((0o755, 0o755, 0o700, 0o711, 0o750, 0o775, 0o555, 0o600, 0o300, 0o444, 0o000)), "n": lambda dice: dice.randrange(1, 10**5), "e": lambda dice: dice.choice((0, 1, 1, 2)),
     "l": lambda dice: dice.choice(("..", "a", "nowhere", "../b", "e", "b/b", "d/../a", "long-name")),
 }
 
@@ -256,7 +256,7 @@ def main():
     os.umask(0o022)
     for line in sys.stdin:
         operation = json.loads(line)
-        answer = all_of(root) if operation == ["all"] else done(operation, root)
+        answer = all_of(os.path.dirname(root)) if operation == ["all"] else done(operation, root)
         print(json.dumps(answer), flush=True)
 
 
