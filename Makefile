@@ -194,11 +194,11 @@ $(B)/lib32/libcuwhy-rec.so: Makefile
 # programs. "lib" is for 32 bits on Debian (where nothing uses it), Fedora and SUSE, for 64 on Arch and Nix.
 PRELOAD64 := lib-is-32/lib64 lib-is-32/lib/$(MACHINE)-linux-gnu lib-is-64/lib
 PRELOAD32 := lib-is-32/lib lib-is-32/lib32 lib-is-32/lib/i386-linux-gnu lib-is-64/lib32 lib-is-64/lib/i386-linux-gnu
-$(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/lib32/libcuwhy-rec.so $(B)/sim/libcuwhy-sim-loader.so Makefile
+$(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(B)/lib32/libcuwhy-rec.so $(B)/sim/libcuwhy-sim-loader.so Makefile
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
-	$(Q)cd $(@D) && for d in $(PRELOAD64); do mkdir -p $$d && ln -rs ../libcuwhy-rec.so ../sim/libcuwhy-sim-loader.so $$d/; done
+	$(Q)cd $(@D) && for d in $(PRELOAD64); do mkdir -p $$d && ln -rs ../libcuwhy-rec.so ../libcuwhy-writes.so ../sim/libcuwhy-sim-loader.so $$d/; done
 	$(Q)cd $(@D) && [ ! -f ../lib32/libcuwhy-rec.so ] || for d in $(PRELOAD32); do \
-		mkdir -p $$d && for n in libcuwhy-rec.so libcuwhy-sim-loader.so; do ln -rs ../lib32/libcuwhy-rec.so $$d/$$n; done; done
+		mkdir -p $$d && for n in libcuwhy-rec.so libcuwhy-writes.so libcuwhy-sim-loader.so; do ln -rs ../lib32/libcuwhy-rec.so $$d/$$n; done; done
 	$(Q)touch $@
 
 $(B)/obj/src/portable/%.o: src/portable/%.c
@@ -282,7 +282,7 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_$(MACHINE).whl
 .PHONY: wheel
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
-$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(SIM_PARTS) \
+$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(SIM_PARTS) \
 		$(B)/lib32/libcuwhy-rec.so $(B)/preload/made $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE web/uplot.license
 	$(call say,WHEEL,$@)
 	$(Q)MACHINE=$(MACHINE) $(PYTHON) tools/wheel.py $(B) $(VERSION)
@@ -621,7 +621,7 @@ install-files:
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cuwhy/sim $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32
 	install -m 755 $(B)/cuwhy $(DESTDIR)$(PREFIX)/bin/cuwhy
 	install -m 755 $(B)/cuwhy-probe $(DESTDIR)$(PREFIX)/lib/cuwhy/
-	install -m 644 $(B)/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
+	install -m 644 $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
 	install -m 644 $(SIM_PARTS) $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d

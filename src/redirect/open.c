@@ -78,6 +78,16 @@ static int prepare(struct place *p, int flags)
 	return exists(p) ? prepare_old(p, flags) : prepare_new(p, flags);
 }
 
+/* A folder that is in both trees is opened as the real one, whose mode the run may have set in the other. */
+static const char *open_to_read(struct place *p, int dir, const char *path, int flags, int *error)
+{
+	const char *where = look_at(p, dir, path, !(flags & O_NOFOLLOW), error);
+
+	if (p->known && !*error && !(flags & O_PATH) && p->fresh && p->real && !p->zone)
+		*error = raw_may(in_new(p), R_OK) == -EACCES ? -EACCES : 0;
+	return where;
+}
+
 /* Like look_at, for any flags of open. */
 static const char *open_at(struct place *p, int dir, const char *path, int flags, int *error)
 {
@@ -85,7 +95,7 @@ static const char *open_at(struct place *p, int dir, const char *path, int flags
 	int rc;
 
 	if (!changes(flags))
-		return look_at(p, dir, path, follow, error);
+		return open_to_read(p, dir, path, flags, error);
 	*error = 0;
 	if (!path || !*path || !is_on())
 		return NULL;

@@ -12,7 +12,7 @@
 
 OLD(dlsym, GLIBC_FIRST);
 
-#define ZONES 32
+#define ZONES 64
 
 struct redirect redirect;
 struct scratch_pass raw_pass;
@@ -20,24 +20,43 @@ static struct scratch_state *state;
 static struct { const char *path; size_t len; bool set; } zones[ZONES];
 static size_t n_zones;
 
-static void add_zone(const char *path, size_t len, bool set)
+static void add_zone(const char *path, bool set)
 {
-	while (len > 1 && path[len - 1] == '/')
-		len--;
-	if (len < 2 || path[0] != '/' || n_zones == ZONES)
+	if (path[0] != '/' || !path[1] || n_zones == ZONES)
 		return;
 	zones[n_zones].path = path;
-	zones[n_zones].len = len;
+	zones[n_zones].len = strlen(path);
 	zones[n_zones++].set = set;
 }
 
+/* The path of a folder as the kernel says it, without links. */
+static bool canonical(const char *path, char *to, size_t size)
+{
+	int fd = raw_open(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
+	long n = path_of_fd(fd, to, size);
+
+	if (fd >= 0)
+		raw_close(fd);
+	return n > 1 && to[0] == '/';
+}
+
+/* The variable is copied, since the program may change it. */
 static void add_zones(const char *list)
 {
-	size_t len;
+	static char kept[SCRATCH_REAL_LONGEST];
+	char path[PATH_MAX];
+	size_t at = 0, len;
 
 	for (; list && *list; list += len + (list[len] == ':')) {
 		len = strcspn(list, ":");
-		add_zone(list, len, true);
+		if (len >= sizeof(path))
+			continue;
+		memcpy(path, list, len);
+		path[len] = '\0';
+		if (!canonical(path, kept + at, sizeof(kept) - at))
+			continue;
+		add_zone(kept + at, true);
+		at += strlen(kept + at) + 1;
 	}
 }
 
@@ -71,18 +90,29 @@ void *next_of(const char *name)
 	return old_dlsym(RTLD_NEXT, name);
 }
 
-static void read_pass(const char *scratch)
+static long read_file(const char *scratch, const char *name, void *to, size_t size)
 {
 	char path[ROOM];
+	long n;
 	int fd;
 
 	memcpy(path, scratch, strlen(scratch) + 1);
-	strcat(path, SCRATCH_PASS);
+	strcat(path, name);
 	fd = raw_open(AT_FDCWD, path, O_RDONLY, 0);
 	if (fd < 0)
-		return;
-	raw(SYS_read, fd, &raw_pass, sizeof(raw_pass), 0);
+		return fd;
+	n = raw(SYS_read, fd, to, size, 0);
 	raw_close(fd);
+	return n;
+}
+
+static void read_zones(const char *scratch)
+{
+	static char kept[SCRATCH_REAL_LONGEST + 1];
+	long n = read_file(scratch, SCRATCH_REAL, kept, sizeof(kept) - 1);
+
+	for (long at = 0; at < n; at += (long)strlen(kept + at) + 1)
+		add_zone(kept + at, true);
 }
 
 static void map_state(const char *scratch)
@@ -102,19 +132,18 @@ static void map_state(const char *scratch)
 		redirect.state = state = map;
 }
 
-static void use(const char *scratch)
+static void use(const char *named)
 {
-	size_t len = strlen(scratch);
+	static char scratch[ROOM];
 
-	while (len > 1 && scratch[len - 1] == '/')
-		len--;
-	if (scratch[0] != '/' || len < 2 || len > SCRATCH_LONGEST)
+	if (strlen(named) > SCRATCH_LONGEST || !canonical(named, scratch, SCRATCH_LONGEST))
 		return;
-	memcpy(redirect.new_root, scratch, len);
-	add_zone(scratch, len, true);
-	read_pass(redirect.new_root);
-	map_state(redirect.new_root);
-	memcpy(redirect.gone_root, redirect.new_root, len);
+	add_zone(scratch, true);
+	read_zones(scratch);
+	read_file(scratch, SCRATCH_PASS, &raw_pass, sizeof(raw_pass));
+	map_state(scratch);
+	memcpy(redirect.new_root, scratch, sizeof(redirect.new_root));
+	memcpy(redirect.gone_root, scratch, sizeof(redirect.gone_root));
 	strcat(redirect.new_root, SCRATCH_NEW);
 	strcat(redirect.gone_root, SCRATCH_GONE);
 	redirect.new_len = strlen(redirect.new_root);
@@ -122,23 +151,19 @@ static void use(const char *scratch)
 	redirect.on = true;
 }
 
-/* The strings of the environment are copied, since the program may change them. */
 void redirect_start(void)
 {
-	static char real[PATH_MAX];
-	const char *scratch = getenv(SCRATCH_ENV), *list = getenv(SCRATCH_REAL_ENV);
-	static char kept[ROOM];
+	const char *scratch = getenv(SCRATCH_ENV);
 
 	if (redirect.started)
 		return;
-	if (scratch && strlen(scratch) <= SCRATCH_LONGEST) {
-		add_zone("/dev/shm", strlen("/dev/shm"), true);
-		add_zone("/dev", strlen("/dev"), false);
-		add_zone("/proc", strlen("/proc"), false);
-		add_zone("/sys", strlen("/sys"), false);
-		if (list && strlen(list) < sizeof(real))
-			add_zones(memcpy(real, list, strlen(list) + 1));
-		use(memcpy(kept, scratch, strlen(scratch) + 1));
+	if (scratch) {
+		add_zone("/dev/shm", true);
+		add_zone("/dev", false);
+		add_zone("/proc", false);
+		add_zone("/sys", false);
+		add_zones(getenv(SCRATCH_REAL_ENV));
+		use(scratch);
 	}
 	__atomic_store_n(&redirect.started, true, __ATOMIC_RELEASE);
 }

@@ -158,9 +158,12 @@ static int look(struct walker *w)
 	p->zone = is_real(p->at, p->len);
 	if (!p->zone) {
 		look_for_marks(w);
-		p->fresh = w->new_dir && raw_lstat(in_new(p), &fresh) == 0;
-		if (!p->fresh)
-			w->new_dir = false;
+		rc = w->new_dir ? raw_lstat(in_new(p), &fresh) : -ENOENT;
+		if (rc == -EACCES) {	/* the run has set the folder's mode */
+			p->moved = true;
+			return rc;
+		}
+		p->fresh = w->new_dir = rc == 0;
 	}
 	if (p->zone || !p->hidden) {
 		rc = raw_lstat(in_reality(p), &p->st);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -177,6 +178,29 @@ static int make_file(const char *scratch, const char *name, const void *data, si
 	return rc;
 }
 
+/* Without links, as the library sees them in paths that the kernel gives. */
+static int make_list(const char *scratch, const char *const *real)
+{
+	char list[SCRATCH_REAL_LONGEST], path[SCRATCH_LONGEST + 16], *whole;
+	size_t n = 0;
+
+	for (; *real; real++) {
+		whole = realpath(*real, NULL);
+		if (!whole)
+			return -errno;
+		if (n + strlen(whole) + 1 > sizeof(list)) {
+			free(whole);
+			return -ENAMETOOLONG;
+		}
+		memcpy(list + n, whole, strlen(whole) + 1);
+		n += strlen(whole) + 1;
+		free(whole);
+	}
+	snprintf(path, sizeof(path), "%s" SCRATCH_REAL, scratch);
+	unlink(path);
+	return make_file(scratch, SCRATCH_REAL, list, n);
+}
+
 static int read_pass(const char *scratch, struct scratch_pass *pass)
 {
 	char path[SCRATCH_LONGEST + 16];
@@ -192,7 +216,7 @@ static int read_pass(const char *scratch, struct scratch_pass *pass)
 }
 
 /* Several programs may share a scratch, one after the other: they share its pass, too. */
-static int prepare(const char *scratch, struct scratch_pass *pass)
+static int prepare(const char *scratch, const char *const *real, struct scratch_pass *pass)
 {
 	static const struct scratch_state nothing;
 	int rc;
@@ -201,6 +225,8 @@ static int prepare(const char *scratch, struct scratch_pass *pass)
 		return rc;
 	rc = make_file(scratch, SCRATCH_STATE, &nothing, sizeof(nothing));
 	if (rc < 0 && rc != -EEXIST)
+		return rc;
+	if ((rc = make_list(scratch, real)) < 0)
 		return rc;
 	if (getrandom(pass, sizeof(*pass), 0) != sizeof(*pass))
 		return -EIO;
@@ -217,7 +243,7 @@ int fence_enter(const char *scratch, const char *const *real, struct err *e)
 		return abi;
 	if (scratch[0] != '/' || strlen(scratch) > SCRATCH_LONGEST)
 		return err_set(e, -EINVAL, "'%s' cannot be used for what the program writes: its path is too long, or relative", scratch);
-	if ((rc = prepare(scratch, &pass)) < 0)
+	if ((rc = prepare(scratch, real, &pass)) < 0)
 		return err_set(e, rc, "cannot use '%s' for what the program writes: %s", scratch, strerror(-rc));
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return err_set(e, -errno, "the program cannot be kept from gaining privileges: %s", strerror(errno));

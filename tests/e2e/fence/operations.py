@@ -57,6 +57,13 @@ def text_of(path):
         return stream.read()
 
 
+def readable(path):
+    try:
+        return text_of(path)
+    except PermissionError:
+        return None
+
+
 def stream(path, mode, text):
     with open(path, mode, encoding="utf-8") as out:
         out.write(text)
@@ -201,22 +208,25 @@ def some_path(dice):
     return "/".join(parts) + ("/" if dice.random() < 0.04 else "")
 
 
+USABLE = (0o755, 0o700, 0o711, 0o750, 0o775)
+ANY = USABLE + (0o555, 0o600, 0o300, 0o444, 0o000)
 CHOOSE = {
     "p": some_path, "f": lambda dice: dice.choice(FLAGS), "t": lambda dice: "text %d\n" % dice.randrange(10**6) * dice.choice((1, 1, 3, 900)),
-    "m": lambda dice: dice.choice((0o755, 0o755, 0o700, 0o711, 0o750, 0o775, 0o555, 0o600, 0o300, 0o444, 0o000)), "n": lambda dice: dice.randrange(1, 10**5), "e": lambda dice: dice.choice((0, 1, 1, 2)),
+    "n": lambda dice: dice.randrange(1, 10**5), "e": lambda dice: dice.choice((0, 1, 1, 2)),
     "l": lambda dice: dice.choice(("..", "a", "nowhere", "../b", "e", "b/b", "d/../a", "long-name")),
 }
 
 
-def some_operation(dice):
+def some_operation(dice, modes):
     name = dice.choice(sorted(OPERATIONS) + sorted(ROOTED) + ["put", "write", "unlink", "mkdir", "rename", "replace", "symlink", "listdir"] * 2)
     kinds = (OPERATIONS.get(name) or ROOTED[name])[1]
-    return [name] + [CHOOSE[kind](dice) for kind in kinds]
+    return [name] + [dice.choice(modes) if kind == "m" else CHOOSE[kind](dice) for kind in kinds]
 
 
-def operations(seed, count):
+def operations(seed, count, modes=USABLE):
+    """With modes by which its owner cannot use a file, only root does the same behind the fence and elsewhere."""
     dice = random.Random(seed)
-    return [some_operation(dice) for _ in range(count)]
+    return [some_operation(dice, modes) for _ in range(count)]
 
 
 # ---- doing -------------------------------------------------------------------------------------------------------
@@ -244,9 +254,13 @@ def all_of(root):
     for folder, folders, names in os.walk(root):
         for name in sorted(folders + names):
             path = os.path.join(folder, name)
-            st = os.lstat(path)
+            try:
+                st = os.lstat(path)
+            except PermissionError:
+                found.append([os.path.relpath(path, root), "denied"])
+                continue
             found.append([os.path.relpath(path, root)] + told(st) +
-                         [os.readlink(path) if stat.S_ISLNK(st.st_mode) else text_of(path) if stat.S_ISREG(st.st_mode) else ""])
+                         [os.readlink(path) if stat.S_ISLNK(st.st_mode) else readable(path) if stat.S_ISREG(st.st_mode) else ""])
     return sorted(found)
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tries to change the folder that it is given, by every system call that could: attack FOLDER SCRATCH. Each attack that the kernel says
- * has succeeded is printed; whoever called looks at the folder afterwards.
+ * has succeeded is printed; whoever called looks at the folder afterwards. With a third argument, nothing that the system would keep is tried:
+ * mounts, accounting, swapping.
  *
  * FOLDER has: file, other, folder/inner, link -> file, empty (a folder).
  */
@@ -10,6 +11,7 @@
 #include <linux/io_uring.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,7 @@
 
 static char folder[512], scratch[512];
 static int tried, done;
+static bool everything;
 
 /* Calls without libc's names, so that nothing is redirected. */
 static long call(long nr, long a, long b, long c, long d, long e)
@@ -155,7 +158,6 @@ static void names(void)
 	result("old link", CALL(SYS_link, in("file"), in("made"), 0, 0, 0));
 	result("old symlink", CALL(SYS_symlink, "x", in("made"), 0, 0, 0));
 #endif
-	result("fsconfig or mount", CALL(SYS_mount, "none", in("empty"), "tmpfs", 0, 0));
 }
 
 /* ---- modes, owners, times, attributes ------------------------------------------------------------------------------ */
@@ -289,6 +291,11 @@ static int bind_mount(void)
 	return (int)CALL(SYS_mount, folder, scratch, 0, MS_BIND, 0);
 }
 
+static int mount_over(void)
+{
+	return (int)CALL(SYS_mount, "none", in("empty"), "tmpfs", 0, 0);
+}
+
 static int tree(void)
 {
 	return (int)CALL(428, AT_FDCWD, folder, 1, 0, 0);
@@ -324,6 +331,7 @@ static void around(void)
 	in_child("setns", join);
 	in_child("chroot", other_root);
 	in_child("bind mount", bind_mount);
+	in_child("mount over a folder", mount_over);
 	in_child("open_tree", tree);
 	in_child("acct", account);
 	in_child("swapon", swap);
@@ -345,7 +353,7 @@ static int calls32(void)
 	static const struct { const char *what; int nr; long b, c, d; } of_path[] = {
 		{"open", 5, O_WRONLY, 0, 0}, {"open that empties", 5, O_TRUNC, 0, 0}, {"creat", 8, 0666, 0, 0}, {"unlink", 10, 0, 0, 0}, {"chmod", 15, 0777, 0, 0},
 		{"lchown16", 16, 1, 1, 0}, {"chown", 212, 1, 1, 0}, {"lchown", 198, 1, 1, 0}, {"utime", 30, 0, 0, 0}, {"utimes", 271, 0, 0, 0}, {"truncate", 92, 0, 0, 0},
-		{"truncate64", 193, 0, 0, 0}, {"chown16", 182, 1, 1, 0}, {"removexattr", 235, 0, 0, 0}, {"acct", 51, 0, 0, 0}, {"swapon", 87, 0, 0, 0}, {"chroot", 61, 0, 0, 0},
+		{"truncate64", 193, 0, 0, 0}, {"chown16", 182, 1, 1, 0}, {"removexattr", 235, 0, 0, 0}, 
 	};
 	static const struct { const char *what; int nr; long b, c, d; } of_fd[] = {
 		{"fchmod", 94, 0777, 0, 0}, {"fchown16", 95, 1, 1, 0}, {"fchown", 207, 1, 1, 0}, {"futimens", 320, 0, 0, 0}, {"futimens64", 412, 0, 0, 0}, {"ftruncate", 93, 0, 0, 0},
@@ -365,6 +373,11 @@ static int calls32(void)
 	result("32-bit fchmodat", call32(306, AT_FDCWD, (long)low, 0777, 0));
 	result("32-bit utimensat", call32(320, AT_FDCWD, (long)low, 0, 0));
 	result("32-bit ioctl", call32(54, fd, 0x40046602, (long)low + 2000, 0));
+	if (everything) {
+		result("32-bit acct", call32(51, (long)low, 0, 0, 0));
+		result("32-bit swapon", call32(87, (long)low, 0, 0, 0));
+		result("32-bit chroot", call32(61, (long)low, 0, 0, 0));
+	}
 	result("32-bit unshare", call32(310, CLONE_NEWUSER, 0, 0, 0));
 	result("32-bit io_uring", call32(425, 4, (long)low + 2048, 0, 0));
 	printf("32: %d\n", tried);
@@ -391,17 +404,29 @@ static void narrow(void)
 }
 #endif
 
+/* What an attack that succeeded has taken away. */
+static void restore(void)
+{
+	int fd = open(in("file"), O_CREAT | O_WRONLY, 0666);
+
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 3)
+	if (argc < 3)
 		return 2;
 	snprintf(folder, sizeof(folder), "%s", argv[1]);
 	snprintf(scratch, sizeof(scratch), "%s", argv[2]);
-	contents();
-	names();
+	everything = argc == 3;
 	settings();
-	around();
+	contents();
 	narrow();
+	restore();
+	names();
+	if (everything)
+		around();
 	printf("tried: %d\n", tried);
 	return done != 0;
 }
