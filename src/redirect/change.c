@@ -181,7 +181,8 @@ static int part_beside(const char *path, char *part)
 	static unsigned long count;
 	const char *slash = strrchr(path, '/');
 	size_t n = (size_t)(slash - path) + 1;
-	unsigned long number = (unsigned long)raw(SYS_gettid, 0, 0, 0, 0) << 32 | (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) & 0xffffffff);
+	unsigned long number = (unsigned long)raw(SYS_gettid, 0, 0, 0, 0) << 32 |
+			       (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) & 0xffffffff);
 
 	if (n + sizeof(SCRATCH_PART) + 16 > IN_SCRATCH)
 		return -ENAMETOOLONG;

@@ -264,8 +264,8 @@ EXPORT DIR *fdopendir(int fd)
 	struct place p;
 	struct stat st;
 
-	if (has_changes() && place_of_fd(fd, &p) && is_merged(&p) && raw_fstat(fd, &st) == 0 && st.st_ino == p.st.st_ino &&
-	    st.st_dev == p.st.st_dev) {
+	if (has_changes() && place_of_fd(fd, &p) && is_merged(&p) && raw_fstat(fd, &st) == 0 &&
+	    st.st_ino == p.st.st_ino && st.st_dev == p.st.st_dev) {
 		DIR *dir = NEXT(fdopendir)(fd);
 
 		return dir ? with_list(dir, &p) : NULL;

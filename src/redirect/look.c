@@ -21,7 +21,7 @@
 		struct place p;                                                                    \
 		int error;                                                                         \
 		const char *where = look_at(&p, dir, path, follow, &error);                        \
-                                                                                                   \
+\
 		if (error) {                                                                       \
 			errno = -error;                                                            \
 			return failed;                                                             \
@@ -31,7 +31,8 @@
 	}
 
 LOOK(int, -1, access, AT_FDCWD, true, (const char *path, int how), path, how)
-LOOK(int, -1, faccessat, dir, !(flags & AT_SYMLINK_NOFOLLOW), (int dir, const char *path, int how, int flags), dir, path, how, flags)
+LOOK(int, -1, faccessat, dir, !(flags & AT_SYMLINK_NOFOLLOW), (int dir, const char *path, int how, int flags), dir,
+     path, how, flags)
 LOOK(int, -1, euidaccess, AT_FDCWD, true, (const char *path, int how), path, how)
 LOOK(int, -1, eaccess, AT_FDCWD, true, (const char *path, int how), path, how)
 LOOK(int, -1, statfs, AT_FDCWD, true, (const char *path, struct statfs *to), path, to)
@@ -39,11 +40,14 @@ LOOK(int, -1, statfs64, AT_FDCWD, true, (const char *path, struct statfs64 *to),
 LOOK(int, -1, statvfs, AT_FDCWD, true, (const char *restrict path, struct statvfs *restrict to), path, to)
 LOOK(int, -1, statvfs64, AT_FDCWD, true, (const char *restrict path, struct statvfs64 *restrict to), path, to)
 LOOK(long, -1, pathconf, AT_FDCWD, true, (const char *path, int what), path, what)
-LOOK(ssize_t, -1, getxattr, AT_FDCWD, true, (const char *path, const char *name, void *to, size_t size), path, name, to, size)
-LOOK(ssize_t, -1, lgetxattr, AT_FDCWD, false, (const char *path, const char *name, void *to, size_t size), path, name, to, size)
+LOOK(ssize_t, -1, getxattr, AT_FDCWD, true, (const char *path, const char *name, void *to, size_t size), path, name, to,
+     size)
+LOOK(ssize_t, -1, lgetxattr, AT_FDCWD, false, (const char *path, const char *name, void *to, size_t size), path, name,
+     to, size)
 LOOK(ssize_t, -1, listxattr, AT_FDCWD, true, (const char *path, char *to, size_t size), path, to, size)
 LOOK(ssize_t, -1, llistxattr, AT_FDCWD, false, (const char *path, char *to, size_t size), path, to, size)
-LOOK(int, -1, inotify_add_watch, AT_FDCWD, !(events & IN_DONT_FOLLOW), (int fd, const char *path, uint32_t events), fd, path, events)
+LOOK(int, -1, inotify_add_watch, AT_FDCWD, !(events & IN_DONT_FOLLOW), (int fd, const char *path, uint32_t events), fd,
+     path, events)
 LOOK(int, -1, chdir, AT_FDCWD, true, (const char *path), path)
 
 /* ---- stat ------------------------------------------------------------------------------------------------------- */
@@ -70,8 +74,9 @@ static int stat_fd(int fd, struct stat *st)
 	char path[PATH_MAX];
 	int rc = raw_fstat(fd, st);
 
-	if (rc == 0 && S_ISDIR(st->st_mode) && has_changes() && path_of_fd(fd, path, sizeof(path)) > 0 && walk(&p, AT_FDCWD, path, LINK) == 0 &&
-	    !p.zone && p.fresh && p.st.st_ino == st->st_ino && p.st.st_dev == st->st_dev)
+	if (rc == 0 && S_ISDIR(st->st_mode) && has_changes() && path_of_fd(fd, path, sizeof(path)) > 0 &&
+	    walk(&p, AT_FDCWD, path, LINK) == 0 && !p.zone && p.fresh && p.st.st_ino == st->st_ino &&
+	    p.st.st_dev == st->st_dev)
 		*st = p.st;
 	return (int)answer(rc);
 }

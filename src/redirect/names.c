@@ -202,10 +202,12 @@ static int rename_at(int from_dir, const char *old, int to_dir, const char *new,
 	int rc = find_two(&from, from_dir, old, &to, to_dir, new);
 
 	if (rc == LEAVE_IT)
-		return (int)answer(raw6(SYS_renameat2, from_dir, (long)same_or_moved(&from, old), to_dir, (long)same_or_moved(&to, new), flags, 0));
+		return (int)answer(raw6(SYS_renameat2, from_dir, (long)same_or_moved(&from, old), to_dir,
+					(long)same_or_moved(&to, new), flags, 0));
 	if (rc == 0 && (dots_behind(old) || dots_behind(new)))
 		rc = -EBUSY;
-	if (rc == 0 && (flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE) || flags == (RENAME_NOREPLACE | RENAME_EXCHANGE)))
+	if (rc == 0 &&
+	    (flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE) || flags == (RENAME_NOREPLACE | RENAME_EXCHANGE)))
 		rc = -EINVAL;
 	return (int)answer(rc < 0 ? rc : rename_place(&from, &to, flags));
 }

@@ -8,7 +8,7 @@
 #include "redirect/raw.h"
 #include "redirect/redirect.h"
 
-#define IS_TMPFILE(flags) (((flags) & O_TMPFILE) == O_TMPFILE)
+#define IS_TMPFILE(flags) (((flags)&O_TMPFILE) == O_TMPFILE)
 
 static bool changes(int flags)
 {
@@ -109,7 +109,7 @@ static const char *open_at(struct place *p, int dir, const char *path, int flags
 	return rc == 0 ? in_new(p) : NULL;
 }
 
-#define NEEDS_MODE(flags) ((flags) & O_CREAT || IS_TMPFILE(flags))
+#define NEEDS_MODE(flags) ((flags)&O_CREAT || IS_TMPFILE(flags))
 
 #define OPEN(name, dir, parameters, last, ...)                                                     \
 	EXPORT int name parameters                                                                 \
@@ -118,10 +118,10 @@ static const char *open_at(struct place *p, int dir, const char *path, int flags
 		mode_t mode = 0;                                                                   \
 		int error;                                                                         \
 		const char *where;                                                                 \
-                                                                                                   \
+\
 		if (NEEDS_MODE(last)) {                                                            \
 			va_list more;                                                              \
-                                                                                                   \
+\
 			va_start(more, last);                                                      \
 			mode = va_arg(more, mode_t);                                               \
 			va_end(more);                                                              \
@@ -196,7 +196,7 @@ static int flags_of(const char *mode)
 		struct place p;                                                                    \
 		int error;                                                                         \
 		const char *where = open_at(&p, AT_FDCWD, path, flags_of(mode), &error);           \
-                                                                                                   \
+\
 		if (error) {                                                                       \
 			errno = -error;                                                            \
 			return NULL;                                                               \

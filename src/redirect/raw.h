@@ -23,7 +23,10 @@ static inline long raw6(long nr, long a, long b, long c, long d, long e, long f)
 	register long r9 __asm__("r9") = f;
 	long rc;
 
-	__asm__ volatile("syscall" : "=a"(rc) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+			 : "=a"(rc)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
 	return rc;
 }
 

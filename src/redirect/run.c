@@ -131,7 +131,8 @@ static const char *candidate(char *to, const char *list, const char *file)
 
 static bool goes_on(int error)
 {
-	return error == EACCES || error == ENOENT || error == ESTALE || error == ENOTDIR || error == ENODEV || error == ETIMEDOUT;
+	return error == EACCES || error == ENOENT || error == ESTALE || error == ENOTDIR || error == ENODEV ||
+	       error == ETIMEDOUT;
 }
 
 static int exec_by_path(const char *file, char *const argv[], char *const env[])
@@ -142,7 +143,8 @@ static int exec_by_path(const char *file, char *const argv[], char *const env[])
 
 	if (!*file || strchr(file, '/'))
 		return exec_or_shell(file, argv, env);
-	for (list = list ? list : _PATH_DEFPATH; list; list = list[strcspn(list, ":")] ? list + strcspn(list, ":") + 1 : NULL) {
+	for (list = list ? list : _PATH_DEFPATH; list;
+	     list = list[strcspn(list, ":")] ? list + strcspn(list, ":") + 1 : NULL) {
 		if (!candidate(path, list, file))
 			continue;
 		exec_or_shell(path, argv, env);
@@ -189,7 +191,7 @@ static void fill_list(char **argv, const char *first, size_t n, va_list list)
 		va_list list;                                                                      \
 		char **argv;                                                                       \
 		size_t n = 0;                                                                      \
-                                                                                                   \
+\
 		va_start(list, first);                                                             \
 		if (maybe_null(first))                                                             \
 			n = count_list(list);                                                      \
@@ -211,8 +213,8 @@ EXECL(execle, execve(path, argv, va_arg(list, char *const *)))
 typedef const posix_spawn_file_actions_t actions;
 typedef const posix_spawnattr_t attributes;
 
-EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path, actions *restrict todo, attributes *restrict with, char *const argv[restrict],
-		       char *const env[restrict])
+EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path, actions *restrict todo,
+		       attributes *restrict with, char *const argv[restrict], char *const env[restrict])
 {
 	struct place p;
 	int error;
@@ -228,7 +230,8 @@ static const char *find_by_path(struct place *p, const char *file)
 	char path[PATH_MAX];
 	int error;
 
-	for (list = list ? list : _PATH_DEFPATH; list; list = list[strcspn(list, ":")] ? list + strcspn(list, ":") + 1 : NULL) {
+	for (list = list ? list : _PATH_DEFPATH; list;
+	     list = list[strcspn(list, ":")] ? list + strcspn(list, ":") + 1 : NULL) {
 		if (!candidate(path, list, file))
 			continue;
 		where = look_at(p, AT_FDCWD, path, true, &error);
@@ -238,8 +241,8 @@ static const char *find_by_path(struct place *p, const char *file)
 	return NULL;
 }
 
-EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file, actions *restrict todo, attributes *restrict with, char *const argv[restrict],
-			char *const env[restrict])
+EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file, actions *restrict todo,
+			attributes *restrict with, char *const argv[restrict], char *const env[restrict])
 {
 	struct place p;
 	const char *where;
@@ -247,7 +250,8 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file, actions 
 	if (strchr(file, '/'))
 		return posix_spawn(pid, file, todo, with, argv, env);
 	where = has_changes() ? find_by_path(&p, file) : NULL;
-	return where ? NEXT(posix_spawn)(pid, where, todo, with, argv, env) : NEXT(posix_spawnp)(pid, file, todo, with, argv, env);
+	return where ? NEXT(posix_spawn)(pid, where, todo, with, argv, env)
+		     : NEXT(posix_spawnp)(pid, file, todo, with, argv, env);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------------------------ */

@@ -66,7 +66,8 @@ static int by_fd(struct target *t, struct place *p, int fd)
 		t->nothing = true;
 		return 0;
 	}
-	if (p->fresh && raw_fstat(fd, &mine) == 0 && mine.st_ino == p->st.st_ino && mine.st_dev == p->st.st_dev && !p->real)
+	if (p->fresh && raw_fstat(fd, &mine) == 0 && mine.st_ino == p->st.st_ino && mine.st_dev == p->st.st_dev &&
+	    !p->real)
 		return 0;
 	rc = set_place(p);
 	*t = (struct target){AT_FDCWD, in_new(p), false};
@@ -122,7 +123,8 @@ static int chown_at(int dir, const char *path, uid_t uid, gid_t gid, int flags)
 {
 	struct place p;
 	struct target t;
-	int rc = path && !*path && flags & AT_EMPTY_PATH ? by_fd(&t, &p, dir) : by_path(&t, &p, dir, path, !(flags & AT_SYMLINK_NOFOLLOW));
+	int rc = path && !*path && flags & AT_EMPTY_PATH ? by_fd(&t, &p, dir)
+							 : by_path(&t, &p, dir, path, !(flags & AT_SYMLINK_NOFOLLOW));
 
 	if (rc < 0 || t.nothing)
 		return (int)answer(rc);
@@ -241,7 +243,9 @@ static int setxattr_at(const char *path, const char *name, const void *value, si
 	struct target t;
 	int rc = by_path(&t, &p, AT_FDCWD, path, follow);
 
-	return (int)answer(rc < 0 ? rc : raw_passing(follow ? SYS_setxattr : SYS_lsetxattr, (long)t.path, (long)name, (long)value, (long)size, flags));
+	return (int)answer(rc < 0 ? rc
+				  : raw_passing(follow ? SYS_setxattr : SYS_lsetxattr, (long)t.path, (long)name,
+						(long)value, (long)size, flags));
 }
 
 static int removexattr_at(const char *path, const char *name, bool follow)
@@ -250,7 +254,9 @@ static int removexattr_at(const char *path, const char *name, bool follow)
 	struct target t;
 	int rc = by_path(&t, &p, AT_FDCWD, path, follow);
 
-	return (int)answer(rc < 0 ? rc : raw_passing(follow ? SYS_removexattr : SYS_lremovexattr, (long)t.path, (long)name, 0, 0, 0));
+	return (int)answer(
+		rc < 0 ? rc
+		       : raw_passing(follow ? SYS_removexattr : SYS_lremovexattr, (long)t.path, (long)name, 0, 0, 0));
 }
 
 EXPORT int setxattr(const char *path, const char *name, const void *value, size_t size, int flags)
@@ -281,7 +287,8 @@ EXPORT int fsetxattr(int fd, const char *name, const void *value, size_t size, i
 
 	if (rc < 0 || t.nothing)
 		return (int)answer(rc);
-	return (int)answer(raw_passing(t.path ? SYS_lsetxattr : SYS_fsetxattr, t.path ? (long)t.path : t.dir, (long)name, (long)value, (long)size, flags));
+	return (int)answer(raw_passing(t.path ? SYS_lsetxattr : SYS_fsetxattr, t.path ? (long)t.path : t.dir,
+				       (long)name, (long)value, (long)size, flags));
 }
 
 EXPORT int fremovexattr(int fd, const char *name)
@@ -292,7 +299,8 @@ EXPORT int fremovexattr(int fd, const char *name)
 
 	if (rc < 0 || t.nothing)
 		return (int)answer(rc);
-	return (int)answer(raw_passing(t.path ? SYS_lremovexattr : SYS_fremovexattr, t.path ? (long)t.path : t.dir, (long)name, 0, 0, 0));
+	return (int)answer(raw_passing(t.path ? SYS_lremovexattr : SYS_fremovexattr, t.path ? (long)t.path : t.dir,
+				       (long)name, 0, 0, 0));
 }
 
 /* ---- lengths ----------------------------------------------------------------------------------------------------- */

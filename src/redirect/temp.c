@@ -38,7 +38,7 @@ static void take_back(char *template, const struct place *p, size_t behind)
 	{                                                                                          \
 		struct place p;                                                                    \
 		int rc = ready(&p, path), fd;                                                      \
-                                                                                                   \
+\
 		if (rc == 1)                                                                       \
 			return NEXT(name)(path __VA_ARGS__);                                       \
 		if (rc < 0)                                                                        \

@@ -36,7 +36,8 @@ long without_scratch(char *path, long len)
 {
 	size_t n = redirect.new_len;
 
-	if (!redirect.on || len < (long)n || memcmp(path, redirect.new_root, n) != 0 || (path[n] != '/' && path[n] != '\0'))
+	if (!redirect.on || len < (long)n || memcmp(path, redirect.new_root, n) != 0 ||
+	    (path[n] != '/' && path[n] != '\0'))
 		return len;
 	if (len == (long)n) {
 		path[0] = '/';
@@ -323,7 +324,8 @@ static int step(struct walker *w, enum how how)
 /* The folder from which a relative name counts. */
 static int base(struct walker *w, int dir)
 {
-	long n = dir == AT_FDCWD ? raw(SYS_getcwd, w->link, sizeof(w->link), 0, 0) - 1 : raw_path_of_fd(dir, w->link, sizeof(w->link));
+	long n = dir == AT_FDCWD ? raw(SYS_getcwd, w->link, sizeof(w->link), 0, 0) - 1
+				 : raw_path_of_fd(dir, w->link, sizeof(w->link));
 	size_t rest = strlen(w->rest);
 
 	if (n < 0)

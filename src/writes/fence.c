@@ -47,7 +47,8 @@ struct beneath_attr { uint64_t allowed; int32_t fd; } __attribute__((packed));
 /* All that changes contents or names. Reading, running and what devices do is not our business. */
 static uint64_t rights(int abi)
 {
-	uint64_t all = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR | MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_BLOCK | MAKE_SYM;
+	uint64_t all = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR | MAKE_REG | MAKE_SOCK | MAKE_FIFO |
+		       MAKE_BLOCK | MAKE_SYM;
 
 	return all | (abi >= 2 ? REFER : 0) | (abi >= 3 ? TRUNCATE : 0);
 }
@@ -148,7 +149,8 @@ static int landlock(int abi, const char *scratch, const char *const *real, struc
 		return err_set(e, -errno, "Landlock: %s", strerror(errno));
 	rc = allow_all(rules, attr.fs, scratch, real, e);
 	if (rc == 0 && syscall(NR_RESTRICT_SELF, rules, 0) != 0)
-		rc = err_set(e, -errno, "Landlock: %s", errno == E2BIG ? "16 programs have locked this one in already" : strerror(errno));
+		rc = err_set(e, -errno, "Landlock: %s",
+			     errno == E2BIG ? "16 programs have locked this one in already" : strerror(errno));
 	close(rules);
 	return rc;
 }
@@ -242,7 +244,9 @@ int fence_enter(const char *scratch, const char *const *real, struct err *e)
 	if (abi < 0)
 		return abi;
 	if (scratch[0] != '/' || strlen(scratch) > SCRATCH_LONGEST)
-		return err_set(e, -EINVAL, "'%s' cannot be used for what the program writes: its path is too long, or relative", scratch);
+		return err_set(e, -EINVAL,
+			       "'%s' cannot be used for what the program writes: its path is too long, or relative",
+			       scratch);
 	if ((rc = prepare(scratch, real, &pass)) < 0)
 		return err_set(e, rc, "cannot use '%s' for what the program writes: %s", scratch, strerror(-rc));
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)

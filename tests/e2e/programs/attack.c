@@ -49,6 +49,16 @@ static const char *in(const char *name)
 	return to;
 }
 
+/* A name that is not taken. */
+static const char *made(void)
+{
+	char name[32];
+	static int n;
+
+	snprintf(name, sizeof(name), "made%d", n++);
+	return in(name);
+}
+
 static const char *mine(const char *name)
 {
 	static char path[4][1024];
@@ -88,7 +98,13 @@ static int raw_open(const char *path, int flags)
 static void contents(void)
 {
 	struct { uint64_t flags, mode, resolve; } how = {O_WRONLY | O_TRUNC, 0, 0};
-	static const int flags[] = {O_WRONLY, O_RDWR, O_WRONLY | O_APPEND, O_WRONLY | O_TRUNC, O_RDONLY | O_TRUNC, O_ACCMODE | O_TRUNC, O_RDWR | O_CREAT};
+	static const int flags[] = {O_WRONLY,
+				    O_RDWR,
+				    O_WRONLY | O_APPEND,
+				    O_WRONLY | O_TRUNC,
+				    O_RDONLY | O_TRUNC,
+				    O_ACCMODE | O_TRUNC,
+				    O_RDWR | O_CREAT};
 	int fd = raw_open(in("file"), O_RDONLY), path = raw_open(in("file"), O_PATH), dir = raw_open(folder, O_PATH);
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
@@ -125,38 +141,39 @@ static void names(void)
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	int s = socket(AF_UNIX, SOCK_STREAM, 0), own;
 
-	result("create", raw_open(in("made"), O_WRONLY | O_CREAT));
+	result("create", raw_open(made(), O_WRONLY | O_CREAT));
 	result("O_TMPFILE", raw_open(folder, O_RDWR | O_TMPFILE));
-	result("mkdirat", CALL(SYS_mkdirat, AT_FDCWD, in("made"), 0777, 0, 0));
-	result("mkfifo", CALL(SYS_mknodat, AT_FDCWD, in("made"), S_IFIFO | 0666, 0, 0));
-	result("mknod", CALL(SYS_mknodat, AT_FDCWD, in("made"), S_IFREG | 0666, 0, 0));
-	result("device", CALL(SYS_mknodat, AT_FDCWD, in("made"), S_IFCHR | 0666, 0x103, 0));
+	result("mkdirat", CALL(SYS_mkdirat, AT_FDCWD, made(), 0777, 0, 0));
+	result("mkfifo", CALL(SYS_mknodat, AT_FDCWD, made(), S_IFIFO | 0666, 0, 0));
+	result("mknod", CALL(SYS_mknodat, AT_FDCWD, made(), S_IFREG | 0666, 0, 0));
+	result("device", CALL(SYS_mknodat, AT_FDCWD, made(), S_IFCHR | 0666, 0x103, 0));
 	result("disk in the scratch", CALL(SYS_mknodat, AT_FDCWD, mine("disk"), S_IFBLK | 0666, 0xfe00, 0));
-	result("symlinkat", CALL(SYS_symlinkat, "x", AT_FDCWD, in("made"), 0, 0));
-	result("linkat inside", CALL(SYS_linkat, AT_FDCWD, in("file"), AT_FDCWD, in("made"), 0));
+	result("symlinkat", CALL(SYS_symlinkat, "x", AT_FDCWD, made(), 0, 0));
+	result("linkat inside", CALL(SYS_linkat, AT_FDCWD, in("file"), AT_FDCWD, made(), 0));
 	result("linkat out", CALL(SYS_linkat, AT_FDCWD, in("file"), AT_FDCWD, mine("stolen"), 0));
 	own = raw_open(mine("own"), O_RDWR | O_CREAT);
-	result("linkat in", CALL(SYS_linkat, AT_FDCWD, mine("own"), AT_FDCWD, in("made"), 0));
-	result("linkat by /proc/self/fd", CALL(SYS_linkat, AT_FDCWD, by_fd(own), AT_FDCWD, in("made"), AT_SYMLINK_FOLLOW));
+	result("linkat in", CALL(SYS_linkat, AT_FDCWD, mine("own"), AT_FDCWD, made(), 0));
+	result("linkat by /proc/self/fd", CALL(SYS_linkat, AT_FDCWD, by_fd(own), AT_FDCWD, made(), AT_SYMLINK_FOLLOW));
 	result("unlinkat", CALL(SYS_unlinkat, AT_FDCWD, in("file"), 0, 0, 0));
 	result("unlinkat of a link", CALL(SYS_unlinkat, AT_FDCWD, in("link"), 0, 0, 0));
 	result("rmdir", CALL(SYS_unlinkat, AT_FDCWD, in("empty"), AT_REMOVEDIR, 0, 0));
-	result("rename", CALL(SYS_renameat2, AT_FDCWD, in("file"), AT_FDCWD, in("made"), 0));
+	result("rename", CALL(SYS_renameat2, AT_FDCWD, in("file"), AT_FDCWD, made(), 0));
 	result("rename over", CALL(SYS_renameat2, AT_FDCWD, in("other"), AT_FDCWD, in("file"), 0));
 	result("rename out", CALL(SYS_renameat2, AT_FDCWD, in("file"), AT_FDCWD, mine("stolen"), 0));
 	result("rename in", CALL(SYS_renameat2, AT_FDCWD, mine("own"), AT_FDCWD, in("file"), 0));
 	result("exchange", CALL(SYS_renameat2, AT_FDCWD, in("other"), AT_FDCWD, in("file"), RENAME_EXCHANGE));
-	result("exchange with the scratch", CALL(SYS_renameat2, AT_FDCWD, mine("own"), AT_FDCWD, in("file"), RENAME_EXCHANGE));
-	result("whiteout", CALL(SYS_renameat2, AT_FDCWD, in("file"), AT_FDCWD, in("made"), RENAME_WHITEOUT));
+	result("exchange with the scratch",
+	       CALL(SYS_renameat2, AT_FDCWD, mine("own"), AT_FDCWD, in("file"), RENAME_EXCHANGE));
+	result("whiteout", CALL(SYS_renameat2, AT_FDCWD, in("file"), AT_FDCWD, made(), RENAME_WHITEOUT));
 	snprintf(un.sun_path, sizeof(un.sun_path), "%.90s/made", folder);
 	result("bind", CALL(SYS_bind, s, &un, sizeof(un), 0, 0));
 #ifdef SYS_unlink
 	result("old unlink", CALL(SYS_unlink, in("file"), 0, 0, 0, 0));
 	result("old rmdir", CALL(SYS_rmdir, in("empty"), 0, 0, 0, 0));
-	result("old mkdir", CALL(SYS_mkdir, in("made"), 0777, 0, 0, 0));
-	result("old rename", CALL(SYS_rename, in("file"), in("made"), 0, 0, 0));
-	result("old link", CALL(SYS_link, in("file"), in("made"), 0, 0, 0));
-	result("old symlink", CALL(SYS_symlink, "x", in("made"), 0, 0, 0));
+	result("old mkdir", CALL(SYS_mkdir, made(), 0777, 0, 0, 0));
+	result("old rename", CALL(SYS_rename, in("file"), made(), 0, 0, 0));
+	result("old link", CALL(SYS_link, in("file"), made(), 0, 0, 0));
+	result("old symlink", CALL(SYS_symlink, "x", made(), 0, 0, 0));
 #endif
 }
 
@@ -168,9 +185,11 @@ struct file_attr_args { uint64_t xflags; uint32_t extsize, nextents, projid, cow
 static void settings(void)
 {
 	struct timespec times[2] = {{1, 1}, {2, 2}};
-	struct setattr_args xattr = {(uint64_t)(uintptr_t)"v", 1, 0};
+	struct setattr_args xattr = {(uint64_t)(uintptr_t) "v", 1, 0};
 	struct file_attr_args attr = {0};
-	int fd = raw_open(in("file"), O_RDONLY), dir = raw_open(folder, O_RDONLY | O_DIRECTORY), path = raw_open(in("file"), O_PATH), flags = FS_NOATIME_FL | FS_NODUMP_FL;
+	int fd = raw_open(in("file"), O_RDONLY), dir = raw_open(folder, O_RDONLY | O_DIRECTORY),
+	    path = raw_open(in("file"), O_PATH);
+	int flags = FS_NOATIME_FL | FS_NODUMP_FL;
 	struct fsxattr fsx = {.fsx_xflags = FS_XFLAG_NODUMP};
 	const char *file[] = {in("file"), by_fd(fd), by_fd(path)};
 
@@ -351,12 +370,17 @@ static long call32(long nr, long a, long b, long c, long d)
 static int calls32(void)
 {
 	static const struct { const char *what; int nr; long b, c, d; } of_path[] = {
-		{"open", 5, O_WRONLY, 0, 0}, {"open that empties", 5, O_TRUNC, 0, 0}, {"creat", 8, 0666, 0, 0}, {"unlink", 10, 0, 0, 0}, {"chmod", 15, 0777, 0, 0},
-		{"lchown16", 16, 1, 1, 0}, {"chown", 212, 1, 1, 0}, {"lchown", 198, 1, 1, 0}, {"utime", 30, 0, 0, 0}, {"utimes", 271, 0, 0, 0}, {"truncate", 92, 0, 0, 0},
-		{"truncate64", 193, 0, 0, 0}, {"chown16", 182, 1, 1, 0}, {"removexattr", 235, 0, 0, 0}, 
+		{"open", 5, O_WRONLY, 0, 0}, {"open that empties", 5, O_TRUNC, 0, 0},
+		{"creat", 8, 0666, 0, 0},    {"unlink", 10, 0, 0, 0},
+		{"chmod", 15, 0777, 0, 0},   {"lchown16", 16, 1, 1, 0},
+		{"chown", 212, 1, 1, 0},     {"lchown", 198, 1, 1, 0},
+		{"utime", 30, 0, 0, 0},	     {"utimes", 271, 0, 0, 0},
+		{"truncate", 92, 0, 0, 0},   {"truncate64", 193, 0, 0, 0},
+		{"chown16", 182, 1, 1, 0},
 	};
 	static const struct { const char *what; int nr; long b, c, d; } of_fd[] = {
-		{"fchmod", 94, 0777, 0, 0}, {"fchown16", 95, 1, 1, 0}, {"fchown", 207, 1, 1, 0}, {"futimens", 320, 0, 0, 0}, {"futimens64", 412, 0, 0, 0}, {"ftruncate", 93, 0, 0, 0},
+		{"fchmod", 94, 0777, 0, 0}, {"fchown16", 95, 1, 1, 0},	  {"fchown", 207, 1, 1, 0},
+		{"futimens", 320, 0, 0, 0}, {"futimens64", 412, 0, 0, 0}, {"ftruncate", 93, 0, 0, 0},
 	};
 	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 	int fd = raw_open(in("file"), O_RDONLY);
@@ -365,7 +389,8 @@ static int calls32(void)
 	snprintf(low + 1024, 16, "user.kept");
 	snprintf(low + 1100, 16, "user.x");
 	for (size_t i = 0; i < sizeof(of_path) / sizeof(of_path[0]); i++)
-		result(of_path[i].what, call32(of_path[i].nr, (long)low, of_path[i].nr == 235 ? (long)low + 1024 : of_path[i].b, of_path[i].c, of_path[i].d));
+		result(of_path[i].what, call32(of_path[i].nr, (long)low, of_path[i].b, of_path[i].c, of_path[i].d));
+	result("32-bit removexattr", call32(235, (long)low, (long)low + 1024, 0, 0));
 	for (size_t i = 0; i < sizeof(of_fd) / sizeof(of_fd[0]); i++)
 		result(of_fd[i].what, call32(of_fd[i].nr, fd, of_fd[i].b, of_fd[i].c, of_fd[i].d));
 	result("32-bit setxattr", call32(226, (long)low, (long)low + 1100, (long)low, 1));
