@@ -37,6 +37,7 @@ endif
 LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/writes src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/job src/write -name '*.c')))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(MACHINE).S
+REDIRECT_SRC := $(sort $(wildcard src/redirect/*.c)) src/redirect/arch_$(MACHINE).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
 # stand-ins for NVIDIA's other libraries: one for each line of the list whose folder exists
 STANDIN_LIST := src/sim_common/standins.list
@@ -48,6 +49,7 @@ CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/sim/sim_spec.o
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 # readers of GPU code are shared with the CLI, but built for a shared library
 SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
+REDIRECT_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REDIRECT_SRC:%.c=$(B)/obj/%.o))
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o) $(SIM_FORMATS:%=$(B)/obj/sim_formats/%.o)
 PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c $(wildcard src/base/private*.c),$(sort $(wildcard src/base/*.c src/probe/*.c))))
 # these libraries are linked in, so that the program starts on machines that do not have them
@@ -127,7 +129,7 @@ deps:
 
 .PHONY: parts core
 parts: core $(B)/completions/cuwhy.fish $(SIM_PARTS)
-core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/fit/sitecustomize.py $(B)/libcuwhy-rec.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
+core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/fit/sitecustomize.py $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
 
 .PHONY: standins
 standins: $(SIM_PARTS)
@@ -173,6 +175,17 @@ $(B)/libcuwhy-rec.so: $(REC_OBJ) $(OLD_NUMBERS) $(REC_MAP)
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,now,-z,relro,-z,defs \
 		-Wl,--version-script=$(REC_MAP) -o $@ $(REC_OBJ) $(OLD_NUMBERS) -ldl
 
+# What gives dry runs their own view of the files; a guest, too. Null pointers are checked although headers say that there are none.
+$(B)/obj/src/redirect/%.o: src/redirect/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -U_FORTIFY_SOURCE -fno-delete-null-pointer-checks -fPIC -fvisibility=hidden -ftls-model=initial-exec -c $< -o $@
+$(B)/obj/src/redirect/%.o: src/redirect/%.S
+	$(call say,AS,$<)
+	$(Q)mkdir -p $(@D) && $(CC) -c $< -o $@
+$(B)/libcuwhy-writes.so: $(REDIRECT_OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,now,-z,relro,-z,defs -o $@ $^ -ldl $(OLD_DL)
+
 # A 32-bit library that does nothing, so that the loader does not complain when 32-bit children start: neither as one to preload, nor as
 # one that audits (version 0: it does not want to).
 $(B)/lib32/libcuwhy-rec.so: Makefile
@@ -184,11 +197,11 @@ $(B)/lib32/libcuwhy-rec.so: Makefile
 # programs. "lib" is for 32 bits on Debian (where nothing uses it), Fedora and SUSE, for 64 on Arch and Nix.
 PRELOAD64 := lib-is-32/lib64 lib-is-32/lib/$(MACHINE)-linux-gnu lib-is-64/lib
 PRELOAD32 := lib-is-32/lib lib-is-32/lib32 lib-is-32/lib/i386-linux-gnu lib-is-64/lib32 lib-is-64/lib/i386-linux-gnu
-$(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/lib32/libcuwhy-rec.so $(B)/sim/libcuwhy-sim-loader.so Makefile
+$(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(B)/lib32/libcuwhy-rec.so $(B)/sim/libcuwhy-sim-loader.so Makefile
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
-	$(Q)cd $(@D) && for d in $(PRELOAD64); do mkdir -p $$d && ln -rs ../libcuwhy-rec.so ../sim/libcuwhy-sim-loader.so $$d/; done
+	$(Q)cd $(@D) && for d in $(PRELOAD64); do mkdir -p $$d && ln -rs ../libcuwhy-rec.so ../libcuwhy-writes.so ../sim/libcuwhy-sim-loader.so $$d/; done
 	$(Q)cd $(@D) && [ ! -f ../lib32/libcuwhy-rec.so ] || for d in $(PRELOAD32); do \
-		mkdir -p $$d && for n in libcuwhy-rec.so libcuwhy-sim-loader.so; do ln -rs ../lib32/libcuwhy-rec.so $$d/$$n; done; done
+		mkdir -p $$d && for n in libcuwhy-rec.so libcuwhy-writes.so libcuwhy-sim-loader.so; do ln -rs ../lib32/libcuwhy-rec.so $$d/$$n; done; done
 	$(Q)touch $@
 
 $(B)/obj/src/portable/%.o: src/portable/%.c
@@ -272,7 +285,7 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_$(MACHINE).whl
 .PHONY: wheel
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
-$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/fit/sitecustomize.py $(B)/libcuwhy-rec.so $(SIM_PARTS) \
+$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/fit/sitecustomize.py $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(SIM_PARTS) \
 		$(B)/lib32/libcuwhy-rec.so $(B)/preload/made $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE web/uplot.license
 	$(call say,WHEEL,$@)
 	$(Q)MACHINE=$(MACHINE) $(PYTHON) tools/wheel.py $(B) $(VERSION)
@@ -620,7 +633,7 @@ install-files:
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cuwhy/sim $(DESTDIR)$(PREFIX)/lib/cuwhy/fit $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32
 	install -m 755 $(B)/cuwhy $(DESTDIR)$(PREFIX)/bin/cuwhy
 	install -m 755 $(B)/cuwhy-probe $(DESTDIR)$(PREFIX)/lib/cuwhy/
-	install -m 644 $(B)/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
+	install -m 644 $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
 	install -m 644 $(B)/fit/sitecustomize.py $(DESTDIR)$(PREFIX)/lib/cuwhy/fit/
 	install -m 644 $(SIM_PARTS) $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \

@@ -24,13 +24,14 @@ USES = {
     "write": BELOW_JUDGE + ["judge", "include"],
     "cmd": BELOW_JUDGE + ["judge", "write", "writes", "include"],
     "recorder": ["include"],
+    "redirect": ["portable"],
     "sim": ["formats"],
     "sim_common": [],
     "portable": [],
 }
 STAND_IN = ["sim_common"]   # src/sim_*, each a library of its own
 # what a part uses of another: the simulated GPUs and their keys, for `cuwhy run --gpu`; the driver's functions
-TABLES = {("cmd", "src/sim/sim_models.def"), ("cmd", "src/sim/sim_spec.h"), ("sim_common", "src/sim/sim_abi.h"), ("sim_common", "src/sim/sim_api.def")}
+TABLES = {("redirect", "src/writes/scratch.h"), ("cmd", "src/sim/sim_models.def"), ("cmd", "src/sim/sim_spec.h"), ("sim_common", "src/sim/sim_abi.h"), ("sim_common", "src/sim/sim_api.def")}
 
 HARD_LIMIT = 160    # columns; .clang-format breaks code at 120, but neither comments nor strings
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:["<]([^">]+)[">]|(\S+))')

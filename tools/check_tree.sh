@@ -39,6 +39,16 @@ objdump -T "$rec" | sed -n '/\*UND\*/s/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/
 	awk -F. '$1 > 2 || $2 > 28 {print "needs GLIBC_" $0}' >"$tmp/against"
 claim "the recorder needs no newer glibc than 2.28"
 
+# its libdl is libc's, wherever that is new enough
+writes=$build/libcuwhy-writes.so
+{
+	readelf -d "$writes" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^lib\(c\.so\.6\|dl\.so\.2\)$'
+	objdump -T "$writes" | sed -n '/\*UND\*/s/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/p' | sort -uV |
+		awk -F. '$1 > 2 || $2 > 28 {print "needs GLIBC_" $0}'
+	nm -D --undefined-only "$writes" | grep -E ' (open|stat|fopen|printf|snprintf|pthread)' 
+} >"$tmp/against"
+claim "the library for writes needs libc alone, of glibc 2.28, and calls nothing there that it redirects"
+
 # checks of the sources alone, each with violations that it must see (tests/tree/check.py)
 source_claim() { # source_claim CHECK NAME
 	python3 tools/check_source.py "$1" >"$tmp/against" 2>&1

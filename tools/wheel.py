@@ -17,7 +17,7 @@ import tempfile
 import zipfile
 
 TAG = "py3-none-manylinux_2_28_" + (os.environ.get("MACHINE") or os.uname().machine)
-PARTS = ["cuwhy-probe", "libcuwhy-rec.so", "lib32/libcuwhy-rec.so"]
+PARTS = ["cuwhy-probe", "libcuwhy-rec.so", "libcuwhy-writes.so", "lib32/libcuwhy-rec.so"]
 OPTIONAL = {"lib32/libcuwhy-rec.so"}  # where the compiler cannot make it
 # the build's completions, and where shells look for them
 COMPLETIONS = [("cuwhy.bash", "bash-completion/completions/cuwhy"), ("_cuwhy", "zsh/site-functions/_cuwhy"),

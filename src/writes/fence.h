@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Holding a program back where no mount namespace can be made: by the kernel, and by a preloaded library that sends paths elsewhere.
+ * Holds a program back from changing files, by the kernel's own means and without namespaces: for machines where a dry run cannot have
+ * a layer of mounts. What the program may change is below `scratch`; the preloaded library (src/redirect) makes it see its changes.
  *
- * Layout of the scratch folder: new/ABSOLUTE/PATH is what was written or copied up; gone/ABSOLUTE/PATH is an empty file or folder for
- * what was deleted.
+ * Contents and names are Landlock's: no system call of any program in the tree gets past it, static or 32-bit ones included.
+ * Modes, owners, times, attributes and all that Landlock does not know are a filter's on system calls (fence_filter.c): they fail with
+ * EPERM, unless they carry the pass that the library has. It makes such calls on files in the scratch only. That keeps out every accident,
+ * but not a program that looks for the pass in order to get around it.
+ *
+ * What changes for the program: set-user-id programs (sudo, ping) get no privileges; it cannot make user or mount namespaces, mount,
+ * or use io_uring; clone3 does not exist for it (libc uses clone instead). Descriptors that were open before stay as they are.
  */
 #ifndef CUWHY_WRITES_FENCE_H
 #define CUWHY_WRITES_FENCE_H
 
 struct err;
 
-#define FENCE_LIBRARY	"libcuwhy-writes.so"	/* beside the recorder; goes into LD_PRELOAD after it */
-#define FENCE_VARIABLE	"CUWHY_WRITES"		/* its scratch folder */
-
-/* Can this kernel hold a program back without namespaces? 0, or -errno with the reason in words. Cheap, no side effect on the caller
- * (may fork). */
+/* Can this kernel do it, in this container? 0, or -errno with the reason. It is tried, in a child. */
 int fence_possible(struct err *e);
 
-/* In the child, right before exec: from here on nothing outside `scratch`, /dev/shm, /dev and the folders in `real[]` (NULL-ended) can
- * be changed. 0 or -errno. */
+/* In the child, right before exec (after fork, with one thread): from here on nothing can be changed outside of `scratch`, the folders in
+ * `real` (NULL at the end; each must exist), /dev/shm, /proc, /sys and the devices in /dev. Makes what belongs into `scratch`,
+ * which must exist. 0, or -errno with the reason: then part of it may hold already, and the child should end. */
 int fence_enter(const char *scratch, const char *const *real, struct err *e);
 
 #endif
