@@ -97,6 +97,19 @@ def rule__a_job_stops_by_the_same_signal(box):
     same(child.wait(PATIENCE), 4, "status")
 
 
+def rule__without_a_program_no_signal_goes_anywhere(box):
+    """At a limit of processes one of cuwhy's own may be the first that cannot be started; 9: all can, but there is no such program."""
+    told = os.path.join(box.scratch, "signals")
+    hook = box.library("no_process", "-ldl")
+    for fails, program, status, words in ((1, "true", 125, "cannot start a process"), (2, "true", 125, "cannot start a process"),
+                                          (3, "true", 125, "cannot start a process"), (9, "./no-such-program", 127, "cannot run")):
+        done = subprocess.run([box.cuwhy, "run", program], env=box.env(LD_PRELOAD=hook, FORK_FAILS=str(fails), SIGNALS=told),
+                              capture_output=True, text=True, timeout=PATIENCE)
+        same(done.returncode, status, "status if fork %d fails" % fails)
+        assert done.stderr.startswith("cuwhy: " + words), done.stderr
+        assert not os.path.exists(told), open(told).read()
+
+
 def rule__pid_1_reaps_orphans(box):
     # at any moment one of them may have ended just now, so look until there is none; a zombie that nobody reaps stays
     script = "for i in 1 2 3 4 5; do (sleep 0.2 &); done; " \

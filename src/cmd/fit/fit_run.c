@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/children.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -101,6 +102,7 @@ static int run_child(const struct fit_runs *r, const char *gpu, const struct fit
 
 	if (pid == 0) {
 		signal(SIGINT, interrupted == SIG_IGN ? SIG_IGN : SIG_DFL);
+		children_inherit();
 		set_environment(r, stopped);
 		start_child(argv, fd);
 	}

@@ -18,6 +18,7 @@
 #define STRAGGLERS_NS	200000000u	/* grace for recorded processes that die with the program */
 #define SHORT_WAIT_MS	5
 #define LOOK_MS		1000	/* how often the supervisor looks at the keeper; signals and ends come at once */
+#define HANG_LOOK_MS	50	/* with --hang-after, where the keeper may ask it to end the program */
 
 static struct {
 	bool json, verbose, keep, force, no_core_dump, dump_memory, hang_go_on, memory_trace, guards, help;
@@ -142,7 +143,7 @@ static bool run_step(struct run *r, const struct keeper *self, int wait_ms)
 	alone = !hear_news(r, self);
 	server_step(&r->server, proc_mono_ns());
 	sampler_step(&r->sampler, &r->server);
-	hang_step(&r->hang, &r->server, &r->child);
+	hang_step(&r->hang, &r->server, &r->child, self);
 	events_step(&r->store, &r->server);
 	run_job_step(r->job, &r->server, &r->child);
 	return !alone;
@@ -202,10 +203,10 @@ static void keeper_work(void *arg, const struct keeper *self)
 
 /* --- the supervisor ----------------------------------------------------------------------------- */
 
-static void supervise(struct child *c, struct keeper *k)
+static void supervise(struct child *c, struct keeper *k, int look_ms)
 {
 	while ((c->pid && !c->ended) || k->pid > 0) {
-		child_step(c, k, LOOK_MS);
+		child_step(c, k, look_ms);
 		if (c->ended)
 			keeper_tell(k, &(struct keeper_news){c->pid, true, c->status, c->uid});
 		keeper_look(k);
@@ -229,7 +230,7 @@ static void tell_giving_up(struct run *r)
 	struct keeper last;
 
 	if (keeper_start(&last, tell_failure, r))
-		supervise(&r->child, &last);
+		supervise(&r->child, &last, LOOK_MS);
 	if (last.failed)
 		dprintf(STDERR_FILENO, "cuwhy: whether CUDA failed is unknown: %s\n", r->keeper.why);
 }
@@ -282,7 +283,7 @@ static int run_program(char **argv, enum color color, const struct hang *hang)
 	r.judge.style.width = term_width(STDERR_FILENO);
 	r.judge.style.verbose = given.verbose;
 	status = start_program(&r, argv, &e);
-	supervise(&r.child, &r.keeper);
+	supervise(&r.child, &r.keeper, r.hang.limit_ns ? HANG_LOOK_MS : LOOK_MS);
 	if (status != 0) {
 		cmd_fail(stderr, given.json, &e, status);
 		env_clean(&r.server);

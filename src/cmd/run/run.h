@@ -98,6 +98,7 @@ enum sample_state {
 struct process {
 	pid_t pid;
 	uint64_t start_ns;	/* with pid: names the image */
+	bool elsewhere;		/* its pid means nothing here: it lives outside our PID namespace */
 	int pidfd;		/* -1 = it had already ended, is not visible from here, or has been judged */
 	struct segment *seg;
 	size_t n_seg, cap_seg;
@@ -170,13 +171,13 @@ void process_free(struct process *p);
 
 struct child {
 	pid_t pid;		/* 0 = not started; in the keeper: not heard of yet */
-	int pidfd;		/* in the keeper; < 0 = there is none */
+	int pidfd;		/* in the keeper, which only looks at it; < 0 = there is none */
 	sigset_t signals;	/* blocked: waited for by child_step() */
 	bool ended;
 	int status;		/* as waitpid gives it */
 	uid_t uid;		/* its real user at the end */
 	sigset_t old_mask;
-	struct sigaction old_chld, old_pipe, old_xfsz;
+	struct sigaction old_pipe, old_xfsz;
 	struct rlimit old_files;
 	struct witness witness;
 };
@@ -323,7 +324,7 @@ struct hang {
 int hang_parse(uint64_t *ns, const char *option, const char *text, struct err *e);
 void hang_prepare(const struct hang *h, const struct server *s);	/* the environment */
 
-void hang_step(struct hang *h, struct server *s, const struct child *c);
+void hang_step(struct hang *h, struct server *s, const struct child *c, const struct keeper *self);
 int hang_wait_ms(const struct hang *h, const struct server *s);	/* until the next step; -1 = forever */
 bool hang_is_ending(const struct hang *h, const struct server *s);	/* some processes have not died yet */
 

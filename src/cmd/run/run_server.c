@@ -182,39 +182,50 @@ static int peer_pidfd(int client)
 	return getsockopt(client, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0 ? fd : -1;
 }
 
-/* By its pid. If it died after its hello, its memory is all that is left of it. */
+/* By its pid. If it died after its hello, its memory is all that is left of it, and its pid may be another process by now. */
 static void watch_process(struct process *p)
 {
+	if (p->elsewhere)
+		return;
 	p->pidfd = proc_pidfd(p->pid);
 	p->ended = p->pidfd == -ESRCH;
+	if (p->pidfd >= 0 && proc_began_after(p->pid, p->start_ns)) {
+		close(p->pidfd);
+		p->pidfd = -1;
+		p->ended = true;
+	}
 	if (p->pidfd < 0)
 		p->pidfd = -1;
 }
 
-static void image_replaced(struct server *s, pid_t pid, uint64_t now)
+static void image_replaced(struct server *s, pid_t pid, bool elsewhere, uint64_t now)
 {
 	size_t i;
 
 	for (i = 0; i < s->n_processes; i++) {
-		if (s->process[i]->pid != pid || s->process[i]->ended)
+		if (s->process[i]->pid != pid || s->process[i]->elsewhere != elsewhere || s->process[i]->ended)
 			continue;
 		s->process[i]->ended = s->process[i]->replaced = true;
 		s->process[i]->ended_ns = now;
 	}
 }
 
-static struct process *find_process(struct server *s, int client, pid_t pid, uint64_t start,
+/* Whose number is the client's own word is nobody that we could look at, or signal. */
+static struct process *find_process(struct server *s, int client, const struct ucred *who, const struct cw_hello *h,
 				    uint64_t now)
 {
+	pid_t pid = who->pid > 0 ? who->pid : (pid_t)h->pid;
+	uint64_t start = h->start_mono_ns;
 	struct process *p;
 	size_t i;
 
 	for (i = s->n_processes; i-- > 0;)
 		if (s->process[i]->pid == pid && s->process[i]->start_ns == start)
 			return s->process[i];
-	image_replaced(s, pid, now);
+	image_replaced(s, pid, who->pid <= 0, now);
 	p = xcalloc(1, sizeof(*p));
 	p->pid = pid;
+	p->elsewhere = who->pid <= 0;
 	p->start_ns = start;
 	p->ended_ns = now;
 	p->alive_ns = start;
@@ -256,7 +267,7 @@ static void take_wake(struct server *s, int client, const struct cw_hello *h)
 	for (i = s->n_processes; i-- > 0;) {
 		if (s->process[i]->pid != pid || s->process[i]->start_ns != h->start_mono_ns)
 			continue;
-		if (!s->process[i]->judged) {
+		if (!s->process[i]->judged && !s->process[i]->elsewhere) {
 			ram_look(&s->process[i]->ram, "", pid);
 			s->process[i]->end.ram = &s->process[i]->ram;
 		}
@@ -277,8 +288,7 @@ static void take_segment(struct server *s, int client, const struct cw_hello *h,
 
 	if (fd >= 0 && segment_ok(h, fd) &&
 	    getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0) {
-		p = find_process(s, client, who.pid > 0 ? who.pid : (pid_t)h->pid, h->start_mono_ns,
-				 now);
+		p = find_process(s, client, &who, h, now);
 		if (p->n_seg < SEGMENTS_MAX && !p->judged) {
 			p->seg = xgrow(p->seg, p->n_seg, &p->cap_seg, sizeof(*p->seg));
 			p->seg[p->n_seg++] = (struct segment){fd, h->off, h->len};

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "cmd/run/run_witness.h"
 
 /* kill() reaches the members of a group one by one; the rest get the signal within this time. */
@@ -133,7 +134,7 @@ void witness_stop(struct witness *w)
 {
 	if (w->pid <= 0)
 		return;
-	kill(w->pid, SIGKILL);
+	child_signal(w->pid, SIGKILL);
 	while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	witness_ended(w);
