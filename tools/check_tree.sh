@@ -39,6 +39,17 @@ objdump -T "$rec" | sed -n '/\*UND\*/s/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/
 	awk -F. '$1 > 2 || $2 > 28 {print "needs GLIBC_" $0}' >"$tmp/against"
 claim "the recorder needs no newer glibc than 2.28"
 
+readelf -dW "$build/sim/libcuwhy-sim-loader.so" | grep NEEDED >"$tmp/against"
+nm -D --undefined-only "$build/sim/libcuwhy-sim-loader.so" >>"$tmp/against"
+claim "the audit library of a dry run needs no library, not even libc"
+
+# the recorder is there from the start: what it has is not taken from what late libraries share, unless there is an audit library
+for lib in "$build"/sim/*.so*; do
+	readelf -dW "$lib" | grep STATIC_TLS | sed "s|^|$lib |"
+done >"$tmp/against"
+readelf -lW "$rec" | awk '$1 == "TLS" && $6 !~ /^0x0000([0-3].|40)$/ {print "the recorder: " $6}' >>"$tmp/against"
+claim "libraries of ours take no static thread-local storage, and the recorder at most 64 bytes"
+
 # checks of the sources alone, each with violations that it must see (tests/tree/check.py)
 source_claim() { # source_claim CHECK NAME
 	python3 tools/check_source.py "$1" >"$tmp/against" 2>&1

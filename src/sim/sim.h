@@ -316,7 +316,7 @@ struct sim_tls {
 };
 
 extern struct sim_global sim;
-extern __thread struct sim_tls sim_tls __attribute__((tls_model("initial-exec")));
+extern __thread struct sim_tls sim_tls;	/* not initial-exec: a program that loads the driver late has little room for that */
 
 /* ---- what the files share ------------------------------------------------------------------ */
 

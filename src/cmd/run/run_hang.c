@@ -259,7 +259,8 @@ static void signal_all(const struct server *s, const struct child *c, const stru
 		keeper_ask_signal(self, sig);
 }
 
-static void end_program(struct hang *h, const struct server *s, const struct child *c, const struct keeper *self, uint64_t now)
+static void end_program(struct hang *h, const struct server *s, const struct child *c, const struct keeper *self,
+			uint64_t now)
 {
 	if (!h->ending_ns) {
 		log_line("hang", 1, "ending the program");
