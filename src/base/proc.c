@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -125,20 +126,25 @@ bool proc_environ_has(pid_t pid, const char *assignment)
 	return found;
 }
 
-char *proc_self_dir(void)
+/* Without /proc, the kernel's word for what was started: relative to a folder that we do not leave. */
+char *proc_self_exe(void)
 {
 	char path[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
+	unsigned long given = getauxval(AT_EXECFN);
 
-	if (n <= 0)
-		return NULL;
-	path[n] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash)
-		return NULL;
-	*(slash == path ? slash + 1 : slash) = '\0';
-	return xstrdup(path);
+	if (n > 0)
+		return xasprintf("%.*s", (int)n, path);
+	return given ? realpath((const char *)given, NULL) : NULL;
+}
+
+char *proc_self_dir(void)
+{
+	char *path = proc_self_exe(), *slash = path ? strrchr(path, '/') : NULL;
+
+	if (slash)
+		*(slash == path ? slash + 1 : slash) = '\0';
+	return path;
 }
 
 char *proc_find_part(const char *name)

@@ -22,7 +22,8 @@ char proc_state(pid_t pid);
 bool proc_began_after(pid_t pid, uint64_t mono_ns);	/* then it is not the process that had this pid at that time */
 bool proc_environ_has(pid_t pid, const char *assignment);
 
-/* The folder that holds the running executable; owned by the caller, NULL when unknown. */
+/* The running executable, and the folder that holds it; owned by the caller, NULL when unknown. */
+char *proc_self_exe(void);
 char *proc_self_dir(void);
 
 /* Finds one of our parts by name: next to the executable, or where `make install` or the wheel puts it. Owned by the caller;

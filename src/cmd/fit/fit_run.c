@@ -14,6 +14,7 @@
 #include "base/children.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/proc.h"
 #include "base/str.h"
 #include "cmd/fit/fit.h"
 #include "input/recording/recording.h"
@@ -67,12 +68,10 @@ static void set_environment(const struct fit_runs *r, const char *stopped)
 
 static void start_child(char *const *argv, int output)
 {
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *self = proc_self_exe();
 
-	if (n <= 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
+	if (!self || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
 		_exit(125);
-	self[n] = '\0';
 	execv(self, argv);
 	_exit(125);
 }

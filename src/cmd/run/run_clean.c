@@ -19,14 +19,14 @@
 
 #define PREFIX		"cuwhy-"
 
-/* Does a process of ours still have this folder in its environment? */
+/* Does a process of ours still have this folder in its environment? Yes, if nobody can tell: without /proc. */
 static bool in_use(const char *dir)
 {
 	char *mine = xasprintf("CUWHY_SOCK=%s/s", dir);
 	DIR *d = opendir("/proc");
 	struct dirent *ent;
 	uint64_t pid;
-	bool found = false;
+	bool found = !d;
 
 	while (d && !found && (ent = readdir(d)))
 		if (str_u64(ent->d_name, &pid) && (pid_t)pid != getpid())
