@@ -29,7 +29,8 @@ USES = {
 }
 STAND_IN = ["sim_common"]   # src/sim_*, each a library of its own
 # what a part uses of another: the simulated GPUs and their keys, for `cuwhy run --gpu`; the driver's functions
-TABLES = {("cmd", "src/sim/sim_models.def"), ("cmd", "src/sim/sim_spec.h"), ("sim_common", "src/sim/sim_abi.h"), ("sim_common", "src/sim/sim_api.def")}
+TABLES = {("cmd", "src/sim/sim_models.def"), ("cmd", "src/sim/sim_spec.h"), ("sim_common", "src/sim/sim_abi.h"), ("sim_common", "src/sim/sim_api.def"),
+          ("sim_nccl", "src/sim/sim_file.h")}
 
 HARD_LIMIT = 160    # columns; .clang-format breaks code at 120, but neither comments nor strings
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:["<]([^">]+)[">]|(\S+))')

@@ -370,6 +370,7 @@ struct sim_mem_handle {			/* CUmemGenericAllocationHandle */
 	struct sim_head head;
 	int fd, device, maps;
 	long long offset;		/* in that file */
+	char *memory;			/* NULL: it is in that file */
 	int references;			/* by handles */
 	bool imported;			/* its memory belongs to another process */
 	int handle_types;

@@ -338,6 +338,15 @@ UNRECORDED = {
 }
 
 
+def rule__a_limit_of_file_sizes_takes_no_memory_from_a_simulated_gpu(box):
+    """A GPU's memory is no file. What processes share is one here: then it is refused, but not because memory is out."""
+    program = box.program("file_limit", "-lcuda")
+    for limit, shared in (([], "for others 7000, IPC 0"), (["9000000"], "for others 7000, IPC 0"), (["100"], "for others 6696, IPC 304")):
+        for run in (box.plain_sim([program] + limit), box.under([program] + limit)):
+            same((run.status, run.out), (1, "two mappings 7000; %s\n" % shared), "status and stdout with the limit %s" % limit)
+    unknown(run, "file size limit")
+
+
 def rule__a_program_that_died_unrecorded_has_an_unknown_cause(box):
     for what, (before, words) in UNRECORDED.items():
         if os.geteuid() != 0 and ("setuid" in before or "chroot" in before):
