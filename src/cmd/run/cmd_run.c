@@ -243,6 +243,8 @@ static int start_program(struct run *r, char **argv, struct err *e)
 		return EXIT_TROUBLE;
 	if (store_open(&r->store, given.out, given.keep || given.memory_trace, given.force, argv, e) != 0)
 		return EXIT_NOT_STARTED;
+	/* from here on, a signal is passed on to the program: it does not end us and leave our folder behind */
+	child_prepare(&r->child);
 	r->store.events = given.memory_trace;
 	events_prepare(&r->store);
 	guard_prepare(given.guards ? (given.guard ? given.guard : "") : NULL);
@@ -258,7 +260,6 @@ static int start_program(struct run *r, char **argv, struct err *e)
 		err_set(&r->unrecorded, -EINVAL, "%s", why ? why : "the loader cannot use the recorder's path");
 	}
 	xid_watch_open(&r->xids, KERNEL_LOG);
-	child_prepare(&r->child);
 	keeper_start(&r->keeper, keeper_work, r);	/* before the program, which may stop us */
 	server_leave(&r->server);
 	status = child_start(&r->child, argv, e);

@@ -124,6 +124,7 @@ struct process {
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
 
+#define RUN_FOLDER	"cuwhy-XXXXXX"	/* as mkdtemp() takes it */
 #define CLIENTS_MAX	4096	/* recorders connected at the same time */
 
 struct server {
