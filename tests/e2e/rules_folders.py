@@ -228,7 +228,7 @@ def rule__a_program_that_dies_while_its_recording_is_asked_leaves_no_file(box):
     temporary, package = os.path.join(box.scratch, "tmp"), os.path.join(os.path.dirname(box.build), "python")
     os.mkdir(temporary)
     run = box.under(box.script(DIES) + [package], "--no-core-dump", TMPDIR=temporary, CUWHY_PROGRAM=box.cuwhy)
-    same((run.status, run.out), (-signal.SIGSEGV, "none\n"), "status and stdout (%s)" % run.err)
+    same((run.status, run.out), (128 + signal.SIGSEGV, "none\n"), "status and stdout (%s)" % run.err)
     same(os.listdir(temporary), [], "what is left in the temporary folder")
 
 
