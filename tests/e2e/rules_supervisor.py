@@ -331,6 +331,52 @@ def rule__ended_processes_cost_no_descriptors(box):
     same((len(run["processes"]), run["lost_segments"]), (60, 0), "processes, lost segments")
 
 
+TOGETHER = """
+import os, sys, cudrv
+told, tell = os.pipe()
+wait, go = os.pipe()
+n = int(sys.argv[1])
+for _ in range(n):      # all of them live until the last one has failed, and end together
+    if os.fork() == 0:
+        os.close(go)
+        cudrv.init()
+        try:
+            cudrv.launch(cudrv.kernel("nop"), (1, 70000), (1,))
+        except cudrv.CudaError:
+            os.write(tell, b"x")
+        os.read(wait, 1)
+        os._exit(1)
+for _ in range(n):
+    os.read(told, 1)
+os.close(go)
+for _ in range(n):
+    os.wait()
+os._exit(1)
+"""
+
+
+def together(box, n, files):
+    """So many processes at once, cuwhy and they with so many descriptors each: run.json and verdict.json."""
+    out = os.path.join(box.scratch, "o")
+    argv = [box.cuwhy, "run", "--json", "--no-core-dump", "--gpu", "sim:tiny,memory=64G", "--force", "--out", out] + box.script(TOGETHER) + [str(n)]
+    done = subprocess.run(argv, env=box.env(), capture_output=True, timeout=PATIENCE,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+    same(done.returncode, 1, "status")
+    return [json.load(open(os.path.join(out, name))) for name in ("run.json", "verdict.json")]
+
+
+def rule__of_more_processes_than_descriptors_none_is_lost(box):
+    run, verdict = together(box, 60, 64)
+    same((len(run["processes"]), run["lost_segments"]), (60, 0), "processes, lost segments")
+    same((verdict["cause"], len(verdict["others"]), verdict.get("warning")), ("launch-config-grid-limit", 59, None), "cause, others, warning")
+
+
+def rule__processes_for_which_there_are_no_descriptors_are_told_of(box):
+    run, verdict = together(box, 12, 22)    # not enough for a single one
+    same((len(run["processes"]), verdict["cause"]), (0, "unknown"), "processes, cause")
+    assert "ulimit -n" in verdict["warning"] and "ulimit -n" in verdict["title"], verdict
+
+
 UNRECORDED = {
     "no descriptors": ("resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))", "no file descriptors left"),
     "a file size limit": ("resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))", "file size limit"),

@@ -159,9 +159,24 @@ static bool all_ended(const struct server *s)
 	return true;
 }
 
+/* Of many that ended at once, some are received only when others have been judged: as long as that goes on, and no longer than for those
+ * that can be waiting by now. */
+static bool more_come(struct run *r, size_t at_end, size_t *done)
+{
+	size_t now = r->server.n_segments;
+	bool goes_on;
+
+	for (size_t i = 0; i < r->server.n_processes; i++)
+		now += r->server.process[i]->judged;
+	goes_on = now > *done;
+	*done = now;
+	return goes_on && r->server.n_processes < at_end + 2 * QUEUE_MAX && server_behind(&r->server);
+}
+
 static bool follow_program(struct run *r, const struct keeper *self)
 {
 	uint64_t until;
+	size_t at_end, done = 0;
 	int wait_ms = -1;
 
 	while (!r->child.ended || hang_is_ending(&r->hang, &r->server)) {
@@ -170,13 +185,17 @@ static bool follow_program(struct run *r, const struct keeper *self)
 		wait_ms = judge_step(&r->judge, false);
 	}
 	until = proc_mono_ns() + STRAGGLERS_NS;
+	at_end = r->server.n_processes;
 	do {
 		run_step(r, self, 0);
 		wait_ms = judge_step(&r->judge, false);
-		if (wait_ms < 0 && all_ended(&r->server))
+		if (wait_ms < 0 && all_ended(&r->server) && !server_behind(&r->server))
 			break;
 		run_step(r, self, wait_ms < 0 ? SHORT_WAIT_MS : wait_ms);
+		if (more_come(r, at_end, &done))
+			until = proc_mono_ns() + STRAGGLERS_NS;
 	} while (proc_mono_ns() < until);
+	r->server.cut_off = server_behind(&r->server);
 	while (sampler_pending(&r->server))	/* the probe has its own time limit */
 		run_step(r, self, SHORT_WAIT_MS);
 	judge_step(&r->judge, true);

@@ -149,7 +149,7 @@ void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)
 	char *json;
 
 	if (kept) {
-		json = json_of(all, recording, NULL, &j->dry, &j->guard);
+		json = json_of(all, recording, j->missing[0] ? j->missing : NULL, &j->dry, &j->guard);
 		store_json(j->store, VERDICT_FILE, json);
 		free(json);
 	}
