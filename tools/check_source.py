@@ -31,7 +31,8 @@ USES = {
 }
 STAND_IN = ["sim_common"]   # src/sim_*, each a library of its own
 # what a part uses of another: the simulated GPUs and their keys, for `cuwhy run --gpu`; the driver's functions
-TABLES = {("redirect", "src/writes/scratch.h"), ("cmd", "src/sim/sim_models.def"), ("cmd", "src/sim/sim_spec.h"), ("sim_common", "src/sim/sim_abi.h"), ("sim_common", "src/sim/sim_api.def")}
+TABLES = {("redirect", "src/writes/scratch.h"), ("cmd", "src/sim/sim_models.def"), ("cmd", "src/sim/sim_spec.h"), ("sim_common", "src/sim/sim_abi.h"), ("sim_common", "src/sim/sim_api.def"),
+          ("sim_nccl", "src/sim/sim_file.h")}
 
 HARD_LIMIT = 160    # columns; .clang-format breaks code at 120, but neither comments nor strings
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:["<]([^">]+)[">]|(\S+))')
@@ -125,6 +126,22 @@ def columns(root):
                 yield "%s:%d: %d columns" % (name, number, width)
 
 
+SIGNALS = re.compile(r"""(?<![\w.>])(?:killpg|tgkill|tkill|sigqueue|pthread_kill|pthread_sigqueue|pidfd_send_signal)\s*\(
+                        |\bSYS_(?:kill|tkill|tgkill|rt_sigqueueinfo|rt_tgsigqueueinfo|pidfd_send_signal)\b
+                        |(?<![\w.>])kill\s*\(|\bos\.(?:kill|killpg)\b|\bsignal\.(?:pthread_kill|pidfd_send_signal)\b""", re.X)
+ASKS = re.compile(r"\b(?:kill|SYS_tgkill)\b[^;]*,\s*0\)")     # signal 0: is there such a process?
+
+
+def signals(root):
+    """Only src/base/children.c sends signals to other processes: it knows whose a pid is."""
+    for name in files(root, "src", "python", ends=(".c", ".h", ".def", ".py")):
+        if name == "src/base/children.c":
+            continue
+        for number, line in lines(root, name):
+            if SIGNALS.search(line) and not ASKS.search(line) and not re.match(r"\s*(/?\*|#)", line):
+                yield "%s:%d: signals a process: %s" % (name, number, line.strip())
+
+
 def formatter(root):
     """Nobody turns the formatter off."""
     for name in files(root, "include", "src", "tests", ends=(".c", ".h")):
@@ -149,7 +166,7 @@ def causes(root):
             yield cause
 
 
-CHECKS = {check.__name__: check for check in (layers, writers, columns, formatter, causes)}
+CHECKS = {check.__name__: check for check in (layers, writers, columns, signals, formatter, causes)}
 
 
 def main():

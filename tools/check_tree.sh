@@ -48,6 +48,16 @@ writes=$build/libcuwhy-writes.so
 	nm -D --undefined-only "$writes" | grep -E ' (open|stat|fopen|printf|snprintf|pthread)' 
 } >"$tmp/against"
 claim "the library for writes needs libc alone, of glibc 2.28, and calls nothing there that it redirects"
+readelf -dW "$build/sim/libcuwhy-sim-loader.so" | grep NEEDED >"$tmp/against"
+nm -D --undefined-only "$build/sim/libcuwhy-sim-loader.so" >>"$tmp/against"
+claim "the audit library of a dry run needs no library, not even libc"
+
+# the recorder is there from the start: what it has is not taken from what late libraries share, unless there is an audit library
+for lib in "$build"/sim/*.so*; do
+	readelf -dW "$lib" | grep STATIC_TLS | sed "s|^|$lib |"
+done >"$tmp/against"
+readelf -lW "$rec" | awk '$1 == "TLS" && $6 !~ /^0x0000([0-3].|40)$/ {print "the recorder: " $6}' >>"$tmp/against"
+claim "libraries of ours take no static thread-local storage, and the recorder at most 64 bytes"
 
 # checks of the sources alone, each with violations that it must see (tests/tree/check.py)
 source_claim() { # source_claim CHECK NAME
@@ -57,6 +67,7 @@ source_claim() { # source_claim CHECK NAME
 source_claim layers "no include goes against the parts of ARCHITECTURE.md, and no input knows another"
 source_claim writers "writers read the case and never set it"
 source_claim columns "no line of C is longer than 160 columns, comments included"
+source_claim signals "signals to other processes go through base/children.c alone"
 source_claim formatter "nobody turns clang-format off"
 source_claim causes "every cause has a program that triggers it"
 python3 tests/tree/check.py "$build" >"$tmp/against" 2>&1 && : >"$tmp/against"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import _memory
-from ._program import CuwhyError, Deadline, ask, ask_json
+from ._program import CuwhyError, Deadline, Unnamed, ask, ask_json
 from ._verdict import Verdict, verdict_from_json
 
 LIMITS: Tuple[str, ...] = (
@@ -76,10 +76,10 @@ class _Judged(NamedTuple):
     lines: List[Mapping[str, Any]]
 
 
-def _holders(path: str, deadline: Deadline) -> List[Mapping[str, Any]]:
+def _holders(copy: Unnamed, deadline: Deadline) -> List[Mapping[str, Any]]:
     """The lines whose blocks held the most memory when it ran out."""
     try:
-        answer = ask_json(["memory", "--json", "--at", "oom", path], "", deadline)
+        answer = ask_json(["memory", "--json", "--at", "oom"], "", deadline, copy)
         held = [h for d in answer["devices"] for h in d["holders"] if isinstance(h.get("line"), int) and h["bytes"] > 0]
         return sorted(held, key=lambda h: -int(h["bytes"]))[:_LINES]
     except Exception:
@@ -92,11 +92,11 @@ def _snapshot(of_torch: bool, deadline: Deadline) -> Optional[_Judged]:
     if taken is None:
         return None
     try:
-        with _memory.written(taken.data) as path:
-            answer = ask_json(["explain", "--json", path], "", deadline)
-            text = ask(["explain", "--color", "never", path], "", deadline)[1]
-            verdict = verdict_from_json(answer, text.replace(path, "the snapshot"))
-            return _Judged(verdict, taken.oom, _holders(path, deadline) if verdict.found else [])
+        with _memory.written(taken.data) as copy:
+            answer = ask_json(["explain", "--json"], "", deadline, copy)
+            text = ask(["explain", "--color", "never"], "", deadline, copy)[1]
+            verdict = verdict_from_json(answer, text.replace(copy.path, "the snapshot"))
+            return _Judged(verdict, taken.oom, _holders(copy, deadline) if verdict.found else [])
     except Exception:
         return None
 

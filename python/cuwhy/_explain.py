@@ -128,11 +128,12 @@ def _recorded(exc: BaseException, deadline: Deadline) -> Optional[Verdict]:
     oom = oom_of(exc)
     said = _fits.request_of(str(oom)) if oom is not None else None
     try:
-        with _live.recording() as path:
-            if path is None or said is None:
+        with _live.recording() as copy:
+            if copy is None or said is None:
                 return None
-            verdict = verdict_from_json(ask_json(["explain", "--json", path], "", deadline),
-                                        ask(["explain", "--color", "never", path], "", deadline)[1].replace(path, "this process"))
+            answer = ask_json(["explain", "--json"], "", deadline, copy)
+            told = ask(["explain", "--color", "never"], "", deadline, copy)[1]
+            verdict = verdict_from_json(answer, told.replace(copy.path, "this process"))
         request = (verdict.memory or {}).get("request")
         return verdict if isinstance(request, int) and abs(request - said) <= said / 100 else None
     except Exception:

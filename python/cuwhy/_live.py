@@ -6,13 +6,10 @@ recording. It asks nothing of the GPU."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import IO, Any, Dict, Iterator, List, Optional, Tuple
 
-from ._program import Deadline, ask_json, under_run
+from ._program import Deadline, Unnamed, ask_json, under_run
 
 _NAME = "/memfd:cuwhy "
 _MAGIC = b"CUWHYREC"
@@ -29,13 +26,12 @@ def _segments() -> List[Tuple[int, int]]:
     return sorted(found)
 
 
-def _copy(path: str) -> bool:
+def _copy(out: IO[bytes]) -> bool:
     segments = _segments()
     if not segments or segments[-1][1] - segments[0][0] > _BYTES_MAX:
         return False
     base = segments[0][0]
-    with open("/proc/self/mem", "rb", buffering=0) as memory, \
-            os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+    with open("/proc/self/mem", "rb", buffering=0) as memory:
         for start, end in segments:
             memory.seek(start)
             part = memory.read(end - start)
@@ -47,22 +43,20 @@ def _copy(path: str) -> bool:
 
 
 @contextmanager
-def recording() -> Iterator[Optional[str]]:
+def recording() -> Iterator[Optional[Unnamed]]:
     """A recording of this process so far, which nobody else can read; None: there is no recorder."""
-    folder = tempfile.mkdtemp(prefix="cuwhy-") if under_run() else None
-    path = os.path.join(folder, "now.cwr") if folder else ""
-    try:
-        yield path if folder and _copy(path) else None
-    finally:
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+    if not under_run():
+        yield None
+        return
+    with Unnamed() as copy:
+        yield copy if _copy(copy.file) else None
 
 
 def kinds(device: int, deadline: Deadline) -> Optional[Dict[str, int]]:
     """What the live tensors of a GPU are for, in bytes: parameters, gradients, optimizer, activations, … None: not known."""
     try:
-        with recording() as path:
-            answer: Dict[str, Any] = ask_json(["memory", "--json", "--at", "end", path], "", deadline) if path else {}
+        with recording() as copy:
+            answer: Dict[str, Any] = ask_json(["memory", "--json", "--at", "end"], "", deadline, copy) if copy else {}
         for d in answer.get("devices", ()):
             if d.get("device") == device:
                 return {str(k): int(v) for k, v in d["kinds"].items()}

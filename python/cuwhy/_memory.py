@@ -7,14 +7,13 @@ itself. It cannot be asked to stop: the callback does nothing once nobody wants 
 from __future__ import annotations
 
 import io
-import os
 import pickle
-import shutil
 import sys
-import tempfile
 import time
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, NamedTuple, Optional
+
+from ._program import Unnamed
 
 _ENTRIES = 100000
 _BYTES_MAX = 512 << 20
@@ -130,13 +129,8 @@ def moment(of_torch: bool) -> Optional[Moment]:
 
 
 @contextmanager
-def written(data: bytes) -> Iterator[str]:
+def written(data: bytes) -> Iterator[Unnamed]:
     """A file that nobody else can read, for as long as it is needed."""
-    folder = tempfile.mkdtemp(prefix="cuwhy-")
-    path = os.path.join(folder, "snapshot.pickle")
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as f:
-            f.write(data)
-        yield path
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with Unnamed() as copy:
+        copy.file.write(data)
+        yield copy

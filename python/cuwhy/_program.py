@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sysconfig
+import tempfile
 import time
 from importlib import metadata
 from typing import Any, Iterator, List, Optional, Tuple
@@ -101,12 +102,34 @@ class Deadline:
         return time.monotonic() >= self._end
 
 
-def ask(args: List[str], text: str, deadline: Deadline) -> Tuple[int, str]:
-    """Runs the command with `text` on its standard input; returns its exit status and standard output."""
+class Unnamed:
+    """A file for the command, on the disk but without a name: however this process ends, it is gone with it."""
+
+    def __init__(self) -> None:
+        self.file = tempfile.TemporaryFile()
+
+    @property
+    def path(self) -> str:
+        """As the command calls it."""
+        return f"/proc/self/fd/{self.file.fileno()}"
+
+    def __enter__(self) -> "Unnamed":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+
+def ask(args: List[str], text: str, deadline: Deadline, about: Optional[Unnamed] = None) -> Tuple[int, str]:
+    """Runs the command with `text` on its standard input; returns its exit status and standard output. `about`: a file that is its last argument."""
+    if about is not None:
+        about.file.flush()
+        args = [*args, about.path]
     command = [program(), *args]
     try:
         done = subprocess.run(command, input=text.encode("utf-8", "replace"), stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, timeout=deadline.left(), check=False)
+                              stderr=subprocess.DEVNULL, timeout=deadline.left(), check=False,
+                              pass_fds=[about.file.fileno()] if about is not None else [])
     except subprocess.TimeoutExpired:
         raise CuwhyError(f"'cuwhy {args[0]}' did not answer in time") from None
     except OSError as e:
@@ -114,9 +137,9 @@ def ask(args: List[str], text: str, deadline: Deadline) -> Tuple[int, str]:
     return done.returncode, done.stdout[:_OUTPUT_MAX].decode("utf-8", "replace")
 
 
-def ask_json(args: List[str], text: str, deadline: Deadline) -> "dict[str, Any]":
+def ask_json(args: List[str], text: str, deadline: Deadline, about: Optional[Unnamed] = None) -> "dict[str, Any]":
     """The JSON object that the command answers with."""
-    status, out = ask(args, text, deadline)
+    status, out = ask(args, text, deadline, about)
     try:
         answer = json.loads(out)
     except ValueError:

@@ -116,8 +116,8 @@ class Measure:
             taken = _memory.moment(False)
             if taken is None:
                 return []
-            with _memory.written(taken.data) as path:
-                answer: Dict[str, Any] = ask_json(["memory", "--json", "--at", "peak", path], "", deadline)
+            with _memory.written(taken.data) as copy:
+                answer: Dict[str, Any] = ask_json(["memory", "--json", "--at", "peak"], "", deadline, copy)
             held = [h for d in answer["devices"] if d["device"] == device for h in d["holders"]]
             return [Line(h["file"], h["line"], h.get("function"), h["bytes"], h["blocks"]) for h in held
                     if isinstance(h.get("line"), int) and h["bytes"] > 0][:_LINES]

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -69,23 +70,47 @@ static bool read_proc(pid_t pid, const char *what, struct buf *b)
 	return rc == 0 || rc == -EFBIG;
 }
 
-/* Without allocating: the supervisor asks. The state is behind the name in /proc/PID/stat, which may itself hold spaces and brackets. */
-char proc_state(pid_t pid)
+/* What is behind the name in /proc/PID/stat, which may itself hold spaces and brackets; NULL if there is nothing. Without allocating: the
+ * supervisor asks. */
+static const char *read_stat(pid_t pid, char *text, size_t size)
 {
-	char path[64], text[1024], state = '\0';
-	const char *p;
+	char path[64];
 	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return '\0';
-	n = read(fd, text, sizeof(text) - 1);
+		return NULL;
+	n = read(fd, text, size - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	p = strrchr(text, ')');
+	return strrchr(text, ')');
+}
+
+char proc_state(pid_t pid)
+{
+	char text[1024], state = '\0';
+	const char *p = read_stat(pid, text, sizeof(text));
+
 	return p && sscanf(p, ") %c", &state) == 1 ? state : '\0';
+}
+
+#define SKIP6 "%*s %*s %*s %*s %*s %*s "	/* fields of /proc/PID/stat */
+
+/* It counts from the machine's start, in ticks, and sleep of the machine included: CLOCK_MONOTONIC does without. */
+bool proc_began_after(pid_t pid, uint64_t mono_ns)
+{
+	unsigned long long ticks = 0;
+	uint64_t now = proc_mono_ns(), moment;
+	struct timespec up;
+	char text[1024];
+	const char *p = read_stat(pid, text, sizeof(text));
+
+	if (!p || sscanf(p, ") %*c " SKIP6 SKIP6 SKIP6 "%llu", &ticks) != 1 || clock_gettime(CLOCK_BOOTTIME, &up) != 0)
+		return false;
+	moment = (uint64_t)up.tv_sec * 1000000000u + (uint64_t)up.tv_nsec - now + mono_ns;
+	return ticks * (1000000000u / (unsigned long long)sysconf(_SC_CLK_TCK)) > moment;
 }
 
 bool proc_environ_has(pid_t pid, const char *assignment)
@@ -102,20 +127,25 @@ bool proc_environ_has(pid_t pid, const char *assignment)
 	return found;
 }
 
-char *proc_self_dir(void)
+/* Without /proc, the kernel's word for what was started: relative to a folder that we do not leave. */
+char *proc_self_exe(void)
 {
 	char path[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
+	unsigned long given = getauxval(AT_EXECFN);
 
-	if (n <= 0)
-		return NULL;
-	path[n] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash)
-		return NULL;
-	*(slash == path ? slash + 1 : slash) = '\0';
-	return xstrdup(path);
+	if (n > 0)
+		return xasprintf("%.*s", (int)n, path);
+	return given ? realpath((const char *)given, NULL) : NULL;
+}
+
+char *proc_self_dir(void)
+{
+	char *path = proc_self_exe(), *slash = path ? strrchr(path, '/') : NULL;
+
+	if (slash)
+		*(slash == path ? slash + 1 : slash) = '\0';
+	return path;
 }
 
 char *proc_find_part(const char *name)

@@ -17,11 +17,13 @@ bool proc_pidfd_ended(int pidfd);
  * later; false if it cannot be known. */
 bool proc_pidfd_status(int pidfd, int *wait_status);
 
-/* From /proc. false, or 0, when the process is gone. */
+/* From /proc. false, or 0, when the process is gone, or cannot be seen. */
 char proc_state(pid_t pid);
+bool proc_began_after(pid_t pid, uint64_t mono_ns);	/* then it is not the process that had this pid at that time */
 bool proc_environ_has(pid_t pid, const char *assignment);
 
-/* The folder that holds the running executable; owned by the caller, NULL when unknown. */
+/* The running executable, and the folder that holds it; owned by the caller, NULL when unknown. */
+char *proc_self_exe(void);
 char *proc_self_dir(void);
 
 /* Finds one of our parts by name: next to the executable, or where `make install` or the wheel puts it; never a file that others could

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -91,6 +92,7 @@ int main(int argc, char **argv)
 	const struct cmd *c;
 
 	fill_standard_files();
+	children_begin();
 	term_guard();
 	if (!word) {
 		print_usage(stderr);

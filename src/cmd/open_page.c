@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "base/mem.h"
 #include "base/proc.h"
 
@@ -42,6 +43,7 @@ static void become_browser(const char **word, const struct rlimit *data)
 	int nothing = open("/dev/null", O_RDWR);
 
 	setsid();
+	children_inherit();
 	setrlimit(RLIMIT_DATA, data);
 	for (int fd = 0; fd < 3 && nothing >= 0; fd++)
 		dup2(nothing, fd);

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/proc.h"
@@ -228,12 +229,12 @@ static int end_probe(struct probe *p, bool late)
 
 	if (p->fd >= 0)
 		close(p->fd);
-	if (p->pid > 0 && late)
-		kill(p->pid, SIGKILL);
+	if (late)
+		child_signal(p->pid, SIGKILL);
 	for (i = 0; p->pid > 0 && pid == 0 && i < 50; i++) {
 		pid = waitpid(p->pid, &status, WNOHANG);
 		if (pid == 0 && i == 10)
-			kill(p->pid, SIGKILL);
+			child_signal(p->pid, SIGKILL);
 		if (pid == 0)
 			nanosleep(&moment, NULL);
 	}

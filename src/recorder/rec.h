@@ -187,6 +187,9 @@ static inline struct py_top *chain_top(struct py_chain *c, uint64_t instr)
 	return &c->top[instr / 2 % CHAIN_TOPS];
 }
 
+#define REC_COPIES	16u
+struct unread_copy { uint64_t to, bytes; uint32_t stack; };
+
 struct rec_thread {			/* what every call touches comes first */
 	int *error;			/* its errno: asking libc each time costs a call */
 	uint32_t generation;		/* of the process image: a forked child starts over */
@@ -212,6 +215,8 @@ struct rec_thread {			/* what every call touches comes first */
 	struct cw_ring *turn_log;	/* NULL: none yet */
 	uint32_t turn_logged;		/* loops, as of its newest entry */
 	bool no_turn_log;
+	uint32_t n_copies;
+	struct unread_copy copies[REC_COPIES];	/* to the host, started and not waited for: guard mode looks at them then */
 	struct { uint64_t launches; uint32_t stack, n; } found;	/* kernels it looked up from one line, and launched none since */
 	const struct rec_thread *forward;	/* whose nodes those of forward_nodes are, as of: */
 	const struct cw_ring *forward_of;

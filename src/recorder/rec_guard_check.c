@@ -17,7 +17,6 @@
 #define SEARCH_MOST	((uint64_t)4 << 30)	/* bytes read by one search */
 #define SEARCHES	16u
 #define LOOK_MOST	((size_t)1 << 20)	/* of what was copied to the host */
-#define COPIES		16u
 #define TABLE_MOST	((uint64_t)64 << 10)	/* of what was copied to the GPU */
 #define COPY_WORDS	16u	/* CUDA_MEMCPY2D; of CUDA_MEMCPY3D the part with the source */
 
@@ -32,10 +31,6 @@ static struct {
 	uint64_t spent_ns;
 	_Atomic bool searching, over;
 } values;
-
-/* Copies to the host that a thread has started and not waited for. */
-static TLS struct { uint64_t to, bytes; uint32_t stack; } copies[COPIES];
-static TLS uint32_t n_copies;
 
 bool guard_check_start(int device)
 {
@@ -357,24 +352,25 @@ void guard_copy(enum api api, const uint64_t *arg, uint32_t n)
 
 void guard_copied(uint64_t to, uint64_t from, uint64_t bytes, bool done)
 {
+	struct rec_thread *t = rec_self;
 	struct guarded g;
 
 	if (!bytes || atomic_load(&values.over) || !guard_find(from, &g) || guard_find(to, &g))
 		return;
 	if (done) {
 		look(to, bytes, stack_here());
-	} else if (n_copies < COPIES) {
-		copies[n_copies].to = to;
-		copies[n_copies].bytes = bytes;
-		copies[n_copies++].stack = stack_here();
+	} else if (t && t->n_copies < REC_COPIES) {
+		t->copies[t->n_copies++] = (struct unread_copy){to, bytes, stack_here()};
 	}
 }
 
 void guard_waited(void)
 {
-	uint32_t n = n_copies;
+	struct rec_thread *t = rec_self;
+	uint32_t n = t ? t->n_copies : 0;
 
-	n_copies = 0;
+	if (n)
+		t->n_copies = 0;
 	for (uint32_t i = 0; i < n; i++)
-		look(copies[i].to, copies[i].bytes, copies[i].stack);
+		look(t->copies[i].to, t->copies[i].bytes, t->copies[i].stack);
 }

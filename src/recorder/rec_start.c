@@ -474,6 +474,7 @@ struct rec_thread *rec_thread_start(void)
 	t->forward_of = NULL;
 	memset(&t->turns, 0, sizeof(t->turns));
 	t->caller = t->runtime_caller = NULL;
+	t->n_copies = 0;
 	t->workspace = 0;
 	t->generation = rec.generation;
 	rec_self = t;

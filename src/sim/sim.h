@@ -316,7 +316,7 @@ struct sim_tls {
 };
 
 extern struct sim_global sim;
-extern __thread struct sim_tls sim_tls __attribute__((tls_model("initial-exec")));
+extern __thread struct sim_tls sim_tls;	/* not initial-exec: a program that loads the driver late has little room for that */
 
 /* ---- what the files share ------------------------------------------------------------------ */
 
@@ -370,6 +370,7 @@ struct sim_mem_handle {			/* CUmemGenericAllocationHandle */
 	struct sim_head head;
 	int fd, device, maps;
 	long long offset;		/* in that file */
+	char *memory;			/* NULL: it is in that file */
 	int references;			/* by handles */
 	bool imported;			/* its memory belongs to another process */
 	int handle_types;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The memory of the cards, as all processes of a run see it. Also part of the simulated NVML. */
 #include "sim/sim_cards.h"
+#include "sim/sim_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -213,7 +214,8 @@ static bool file_is_ours(int fd, bool make)
 	if (fstat(fd, &s) || !S_ISREG(s.st_mode) || s.st_uid != geteuid() || s.st_mode & 077)
 		return false;
 	if (s.st_size == 0 && make)
-		return posix_fallocate(fd, 0, sizeof(struct sim_cards)) == 0;
+		return sim_file_may_have(sizeof(struct sim_cards)) &&
+		       posix_fallocate(fd, 0, sizeof(struct sim_cards)) == 0;
 	return s.st_size == sizeof(struct sim_cards);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct sim_global sim;
-__thread struct sim_tls sim_tls __attribute__((tls_model("initial-exec")));
+__thread struct sim_tls sim_tls;
 
 static const char *const fn_base[] = {
 #define SIM_API(base, symbol, since, twin, need, params, args) #base,

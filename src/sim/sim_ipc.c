@@ -5,6 +5,7 @@
  * nothing is left behind when a process is killed. Small blocks share their page of 2 MiB: all of it becomes shared, and the handle
  * says where in it the block is. */
 #include "sim/sim.h"
+#include "sim/sim_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +59,7 @@ static int range_share(sim_addr start, size_t bytes)
 {
 	int fd = memfd_create("cuwhy-sim-ipc", MFD_CLOEXEC);
 
-	if (fd >= 0 && !ftruncate(fd, (off_t)bytes) && pages_copy(fd, start, bytes) &&
+	if (fd >= 0 && !sim_file_resize(fd, (off_t)bytes) && pages_copy(fd, start, bytes) &&
 	    mmap((void *)(uintptr_t)start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
 		 0) != MAP_FAILED)
 		return fd;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Virtual memory management: addresses are reserved separately from the memory mapped there. */
 #include "sim/sim_contents.h"
+#include "sim/sim_file.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -66,6 +67,17 @@ static struct {
 	off_t end;
 } shelf;
 
+/* Where no file may be that large: memory of which a second mapping can be made, too, but not by another process. */
+static bool anonymous_take(struct sim_mem_handle *h, size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	h->fd = -1;
+	h->offset = 0;
+	h->memory = at == MAP_FAILED ? NULL : at;
+	return h->memory != NULL;
+}
+
 static bool shelf_take(struct sim_mem_handle *h, size_t bytes)
 {
 	bool ok;
@@ -75,7 +87,7 @@ static bool shelf_take(struct sim_mem_handle *h, size_t bytes)
 		shelf.fd = memfd_create("cuwhy-sim", MFD_CLOEXEC);
 	h->fd = shelf.fd;
 	h->offset = shelf.end;
-	ok = shelf.fd > 0 && ftruncate(shelf.fd, shelf.end + (off_t)bytes) == 0;
+	ok = shelf.fd > 0 && sim_file_resize(shelf.fd, shelf.end + (off_t)bytes) == 0;
 	if (ok)
 		shelf.end += (off_t)bytes;
 	else if (shelf.fd < 0)
@@ -88,13 +100,18 @@ static bool file_take(struct sim_mem_handle *h, size_t bytes)
 {
 	h->offset = 0;
 	h->fd = memfd_create("cuwhy-sim", MFD_CLOEXEC);
-	return h->fd >= 0 && ftruncate(h->fd, (off_t)bytes) == 0;
+	if (h->fd < 0 || sim_file_resize(h->fd, (off_t)bytes) == 0)
+		return h->fd >= 0;
+	close(h->fd);
+	return false;
 }
 
 /* Needs sim_mem_lock. */
 static void handle_close(struct sim_mem_handle *h)
 {
-	if (h->fd == shelf.fd)
+	if (h->memory)
+		munmap(h->memory, h->bytes);
+	else if (h->fd == shelf.fd)
 		fallocate(h->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, h->offset, (off_t)h->bytes);
 	else
 		close(h->fd);
@@ -119,9 +136,12 @@ int sim_cuMemCreate(unsigned long long *handle, size_t bytes, const struct sim_a
 		h->references = 1;
 		h->imported = false;
 		h->handle_types = prop->handle_types;
+		h->memory = NULL;
 	}
-	if (!h || !(prop->handle_types ? file_take(h, bytes) : shelf_take(h, bytes))) {
+	if (!h || !((prop->handle_types ? file_take(h, bytes) : shelf_take(h, bytes)) || anonymous_take(h, bytes))) {
 		sim_mem_uncharge(&sim.devices[prop->location.id], bytes);
+		if (h)
+			sim_pool_drop(&sim.mems, h);
 		return SIM_OUT_OF_MEMORY;
 	}
 	atomic_store(&h->head.alive, 1);
@@ -168,8 +188,11 @@ int sim_cuMemMap(sim_addr address, size_t bytes, size_t offset, unsigned long lo
 	mem = sim_mem_add(address, bytes, SIM_MEM_VMM);
 	if (!mem)
 		return SIM_INVALID_VALUE;
-	at = mmap((void *)(uintptr_t)address, bytes, PROT_NONE,
-		  MAP_SHARED | MAP_FIXED | MAP_NORESERVE, h->fd, h->offset + (off_t)offset);
+	if (h->memory)		/* of size 0: a second mapping of the same memory */
+		at = mremap(h->memory + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(uintptr_t)address);
+	else
+		at = mmap((void *)(uintptr_t)address, bytes, PROT_NONE,
+			  MAP_SHARED | MAP_FIXED | MAP_NORESERVE, h->fd, h->offset + (off_t)offset);
 	pthread_mutex_lock(&sim_mem_lock);
 	mem->handle = h;
 	mem->device = h->device;
@@ -298,7 +321,7 @@ int sim_cuMemExportToShareableHandle(void *out, unsigned long long handle, int t
 		return SIM_NOT_SUPPORTED;
 	if (!(h->handle_types & TYPE_FILE))	/* it was not made for that */
 		return SIM_INVALID_VALUE;
-	fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 3);
+	fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 3);	/* none, if no file may be that large */
 	if (fd < 0)
 		return SIM_OPERATING_SYSTEM;
 	memcpy(out, &fd, sizeof(fd));
@@ -326,6 +349,7 @@ int sim_cuMemImportFromShareableHandle(unsigned long long *handle, void *from, i
 	h->offset = 0;
 	h->device = sim_ctx_current() ? sim_ctx_current()->device : 0;
 	h->bytes = (size_t)bytes;
+	h->memory = NULL;
 	h->maps = 0;
 	h->references = 1;
 	h->imported = true;

@@ -3,6 +3,7 @@
  * The kernel frees it with the last process, however that ends.
  */
 #include "sim_nccl/nccl.h"
+#include "sim/sim_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -230,7 +231,7 @@ static int init_shared(int fd, const char *token)
 {
 	struct nccl_shared *s;
 
-	if (ftruncate(fd, (off_t)page_up(sizeof(*s))))
+	if (sim_file_resize(fd, (off_t)page_up(sizeof(*s))))
 		return NCCL_SYSTEM_ERROR;
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (s == MAP_FAILED)
@@ -278,7 +279,7 @@ static int open_place(const struct place *place, int *fd)
 static int map_shared(struct nccl_comm *comm, int fd, const char *token)
 {
 	comm->shared_bytes = layout_for((size_t)comm->ranks).end;
-	if (ftruncate(fd, (off_t)comm->shared_bytes))
+	if (sim_file_resize(fd, (off_t)comm->shared_bytes))
 		return nccl_error(NCCL_SYSTEM_ERROR, "cannot enlarge the ranks' shared memory: %s", strerror(errno));
 	comm->shared = mmap(NULL, comm->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (comm->shared == MAP_FAILED) {

@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
-#include "writes/fence.h"
+#include "writes/scratch.h"
 
 #define DEEP 200	/* folders in folders: so many descriptors */
 
@@ -595,7 +595,7 @@ uint64_t layer_bytes(const char *dir, uint64_t enough)
 
 size_t layer_users(const char *dir, void (*found)(int pid, void *of), void *of)
 {
-	char *link = fs_join(dir, "ns"), *fenced = xasprintf(FENCE_VARIABLE "=%s", dir), path[64], ours[64], theirs[64];
+	char *link = fs_join(dir, "ns"), *fenced = xasprintf(SCRATCH_ENV "=%s", dir), path[64], ours[64], theirs[64];
 	ssize_t len = readlink(link, ours, sizeof(ours)), n;
 	DIR *d = opendir("/proc");
 	struct dirent *ent;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where cuwhy puts files, what it deletes, and who could put other files there."""
 import contextlib
+import fcntl
 import glob
 import os
 import shutil
@@ -166,6 +167,69 @@ def rule__a_folder_that_a_daemon_writes_to_is_removed_by_a_later_run(box):
     same(run.status, 0, "status (%s)" % run.err)
     wait_until(lambda: os.path.exists(answer) and os.path.getsize(answer), "the daemon's end")
     wait_until(lambda: not box.under(["true"], XDG_RUNTIME_DIR=runtime).status and not os.listdir(runtime), "an empty folder")
+
+
+def rule__a_signal_while_the_folder_is_made_goes_to_the_program_and_leaves_none(box):
+    runtime = os.path.join(box.scratch, "run")
+    os.mkdir(runtime, 0o700)
+    argv = [box.cuwhy, "run", "sh", "-c", "trap 'exit 9' TERM; while :; do sleep 0.05; done"]
+    done = subprocess.run(argv, env=box.env(XDG_RUNTIME_DIR=runtime, LD_PRELOAD=box.library("early_signal", "-ldl")), timeout=PATIENCE)
+    assert done.returncode in (9, -signal.SIGTERM), done.returncode     # the shell may not have come to its trap
+    same(os.listdir(runtime), [], "files in the runtime folder")
+
+
+def held(path):
+    """Does anybody hold a lock on it?"""
+    with open(path, "rb+") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def rule__what_a_killed_run_left_is_removed_by_one_in_another_place(box):
+    """And folders of a run that was killed before it could mark them, or while it removed them; not those of others."""
+    places = [os.path.join(box.scratch, n) for n in ("first", "second")]
+    for place in places:
+        os.mkdir(place, 0o700)
+    env = box.env(XDG_RUNTIME_DIR=places[0])
+    child = subprocess.Popen([box.cuwhy, "run", "sh", "-c", "echo $CUWHY_SOCK; kill -9 0"], env=env, stdout=subprocess.PIPE, text=True,
+                             start_new_session=True)
+    sock = child.communicate(timeout=PATIENCE)[0].strip()
+    left = os.path.dirname(sock)
+    same(os.path.dirname(left), places[0], "place of the folder")
+    assert os.path.exists(os.path.join(left, ".cuwhy")), os.listdir(places[0])
+    wait_until(lambda: not held(os.path.join(left, ".cuwhy")), "the end of the run's processes")
+    old, new, full, others = (os.path.join(places[0], "cuwhy-" + n) for n in ("ab12CD", "ef34GH", "ij56KL", "longer-name"))
+    for folder in (old, new, full, others):
+        os.mkdir(folder, 0o700)
+    open(os.path.join(full, "mine"), "wb").close()
+    for folder in (old, full, others):
+        os.utime(folder, (1e9, 1e9))
+    run = box.under(["true"], gpu=None, out=False, XDG_RUNTIME_DIR=places[1], TMPDIR=places[0])
+    same(run.status, 0, "status")
+    same(sorted(os.listdir(places[0])), sorted(map(os.path.basename, (new, full, others))), "what is left")
+
+
+DIES = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import cudrv
+from cuwhy import _live, _program
+cudrv.init()
+with _live.recording() as copy:
+    print(_program.ask_json(["explain", "--json"], "", _program.Deadline(600), copy)["cause"], flush=True)
+    os.kill(os.getpid(), signal.SIGSEGV)
+"""
+
+
+def rule__a_program_that_dies_while_its_recording_is_asked_leaves_no_file(box):
+    temporary, package = os.path.join(box.scratch, "tmp"), os.path.join(os.path.dirname(box.build), "python")
+    os.mkdir(temporary)
+    run = box.under(box.script(DIES) + [package], "--no-core-dump", TMPDIR=temporary, CUWHY_PROGRAM=box.cuwhy)
+    same((run.status, run.out), (128 + signal.SIGSEGV, "none\n"), "status and stdout (%s)" % run.err)
+    same(os.listdir(temporary), [], "what is left in the temporary folder")
 
 
 LOGOUT = """

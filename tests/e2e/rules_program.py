@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program must never notice: status, streams, environment, signals, terminals."""
 import glob
+import json
 import os
 import pty
 import select
@@ -117,12 +118,12 @@ sys.exit(5)
 """
 
 
-def on_terminal(box, act):
-    """Runs COUNTER under cuwhy on a terminal of its own; act(master, pid) disturbs it."""
-    argv = [box.cuwhy, "run"] + box.script(COUNTER)
+def on_terminal(box, act, before=()):
+    """Runs COUNTER under cuwhy on a terminal of its own; act(master, pid) disturbs it. `before`: what starts cuwhy."""
+    argv = list(before) + [box.cuwhy, "run"] + box.script(COUNTER)
     pid, master = pty.fork()
     if pid == 0:
-        os.execve(argv[0], argv, box.env())
+        os.execvpe(argv[0], argv, box.env())
     text = read_until(master, [b"ready True True", b"False"])
     act(master, pid)
     text += read_until(master, [b"never"])
@@ -136,6 +137,30 @@ def rule__ctrl_c_reaches_the_program_once(box):
     assert "ready True True" in text, text
     assert "signals 1" in text, text
     same(status, 5, "status")
+
+
+def without_proc():
+    """What starts a command as in a chroot or a sandbox where nobody has mounted /proc."""
+    argv = ["unshare", "-r", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+    if subprocess.run(argv + ["sh", "-c", "! [ -e /proc/self ]"], capture_output=True).returncode:
+        raise Skip("no mount namespaces")
+    return argv
+
+
+def rule__without_proc_a_failure_has_its_cause(box):
+    out = os.path.join(box.scratch, "out")
+    argv = without_proc() + [box.cuwhy, "run", "--json", "--gpu", "sim:tiny", "--out", out] + box.script(FAILING)
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
+    same(done.returncode, 1, "status")
+    verdict = json.loads(done.stderr.splitlines()[-1])
+    same((verdict["cause"], verdict["certainty"]), ("launch-config-grid-limit", "certain"), "cause")
+
+
+def rule__without_proc_ctrl_c_reaches_the_program_once_and_a_signal_is_passed_on(box):
+    for act in (lambda master, pid: os.write(master, b"\x03"), lambda master, pid: os.kill(pid, signal.SIGTERM)):
+        text, status = on_terminal(box, act, without_proc())
+        assert "signals 1" in text, text
+        same(status, 5, "status")
 
 
 def rule__a_signal_to_cuwhy_is_passed_on(box):

@@ -97,6 +97,19 @@ def rule__a_job_stops_by_the_same_signal(box):
     same(child.wait(PATIENCE), 4, "status")
 
 
+def rule__without_a_program_no_signal_goes_anywhere(box):
+    """At a limit of processes one of cuwhy's own may be the first that cannot be started; 9: all can, but there is no such program."""
+    told = os.path.join(box.scratch, "signals")
+    hook = box.library("no_process", "-ldl")
+    for fails, program, status, words in ((1, "true", 125, "cannot start a process"), (2, "true", 125, "cannot start a process"),
+                                          (3, "true", 125, "cannot start a process"), (9, "./no-such-program", 127, "cannot run")):
+        done = subprocess.run([box.cuwhy, "run", program], env=box.env(LD_PRELOAD=hook, FORK_FAILS=str(fails), SIGNALS=told),
+                              capture_output=True, text=True, timeout=PATIENCE)
+        same(done.returncode, status, "status if fork %d fails" % fails)
+        assert done.stderr.startswith("cuwhy: " + words), done.stderr
+        assert not os.path.exists(told), open(told).read()
+
+
 def rule__pid_1_reaps_orphans(box):
     # at any moment one of them may have ended just now, so look until there is none; a zombie that nobody reaps stays
     script = "for i in 1 2 3 4 5; do (sleep 0.2 &); done; " \
@@ -318,11 +331,66 @@ def rule__ended_processes_cost_no_descriptors(box):
     same((len(run["processes"]), run["lost_segments"]), (60, 0), "processes, lost segments")
 
 
+TOGETHER = """
+import os, sys, cudrv
+told, tell = os.pipe()
+wait, go = os.pipe()
+n = int(sys.argv[1])
+for _ in range(n):      # all of them live until the last one has failed, and end together
+    if os.fork() == 0:
+        os.close(go)
+        cudrv.init()
+        try:
+            cudrv.launch(cudrv.kernel("nop"), (1, 70000), (1,))
+        except cudrv.CudaError:
+            os.write(tell, b"x")
+        os.read(wait, 1)
+        os._exit(1)
+for _ in range(n):
+    os.read(told, 1)
+os.close(go)
+for _ in range(n):
+    os.wait()
+os._exit(1)
+"""
+
+
+def together(box, n, files):
+    """So many processes at once, cuwhy and they with so many descriptors each: run.json and verdict.json."""
+    out = os.path.join(box.scratch, "o")
+    argv = [box.cuwhy, "run", "--json", "--no-core-dump", "--gpu", "sim:tiny,memory=64G", "--force", "--out", out] + box.script(TOGETHER) + [str(n)]
+    done = subprocess.run(argv, env=box.env(), capture_output=True, timeout=PATIENCE,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+    same(done.returncode, 1, "status")
+    return [json.load(open(os.path.join(out, name))) for name in ("run.json", "verdict.json")]
+
+
+def rule__of_more_processes_than_descriptors_none_is_lost(box):
+    run, verdict = together(box, 60, 64)
+    same((len(run["processes"]), run["lost_segments"]), (60, 0), "processes, lost segments")
+    same((verdict["cause"], len(verdict["others"]), verdict.get("warning")), ("launch-config-grid-limit", 59, None), "cause, others, warning")
+
+
+def rule__processes_for_which_there_are_no_descriptors_are_told_of(box):
+    run, verdict = together(box, 12, 22)    # not enough for a single one
+    same((len(run["processes"]), verdict["cause"]), (0, "unknown"), "processes, cause")
+    assert "ulimit -n" in verdict["warning"] and "ulimit -n" in verdict["title"], verdict
+
+
 UNRECORDED = {
     "no descriptors": ("resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))", "no file descriptors left"),
     "a file size limit": ("resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))", "file size limit"),
     "another user": ("os.setuid(65534)", "another user"),
 }
+
+
+def rule__a_limit_of_file_sizes_takes_no_memory_from_a_simulated_gpu(box):
+    """A GPU's memory is no file. What processes share is one here: then it is refused, but not because memory is out."""
+    program = box.program("file_limit", "-lcuda")
+    for limit, shared in (([], "for others 7000, IPC 0"), (["9000000"], "for others 7000, IPC 0"), (["100"], "for others 6696, IPC 304")):
+        for run in (box.plain_sim([program] + limit), box.under([program] + limit)):
+            same((run.status, run.out), (1, "two mappings 7000; %s\n" % shared), "status and stdout with the limit %s" % limit)
+    unknown(run, "file size limit")
 
 
 def rule__a_program_that_died_unrecorded_has_an_unknown_cause(box):

@@ -38,6 +38,12 @@ PLANTED = (
     ("a trailing comment that is too long", "columns", "src/base/buf.c", "\tint x;\t/* %s */" % LONG),
     ("a string that is too long, among code", "columns", "src/base/buf.c", '\tprintf("%s", "%s");' % ("%s", LONG)),
     ("tabs that make a line too long", "columns", "tests/unit/judge.h", "\t" * 18 + "int " + "x" * 20 + ";"),
+    ("a signal to a number", "signals", "src/cmd/open_page.c", "\tkill(pid, SIGTERM);"),
+    ("a signal to a number in a condition", "signals", "src/sim/sim_cards.c", "\tif (!kill(pid, 15))"),
+    ("a signal to a group", "signals", "src/cmd/open_page.c", "\tkillpg(group, SIGTERM);"),
+    ("a signal by system call", "signals", "src/recorder/rec_lock.c", "\tsyscall(SYS_tgkill, rec.pid, tid, SIGUSR1);"),
+    ("a signal by descriptor, elsewhere", "signals", "src/cmd/run/run_hang.c", "\tsyscall(SYS_pidfd_send_signal, fd, sig, NULL, 0);"),
+    ("a signal of the Python package", "signals", "python/cuwhy/_live.py", "os.kill(pid, 15)"),
     ("a formatter that is turned off", "formatter", "src/base/buf.c", "/* clang-format off */"),
     ("a cause without a test", "causes", "kb/causes/wish.md", "---"),
     ("a cause that is the beginning of another's id, without a test", "causes", "kb/causes/oom.md", "---"),
@@ -49,6 +55,9 @@ ALLOWED = (
     ("a header of its own folder", "layers", "src/input/text/log.c", '#include "stream.h"'),
     ("one string, however long", "columns", "src/base/buf.c", '\t"%s",' % LONG),
     ("an address that cannot be broken", "columns", "src/base/buf.c", "/* https://example.org/%s */" % LONG),
+    ("a question whether a process is there", "signals", "src/cmd/open_page.c", "\tif (kill(pid, 0) != 0 && errno == ESRCH)"),
+    ("a signal to oneself", "signals", "src/cmd/open_page.c", "\traise(SIGTERM);"),
+    ("a signal to a child", "signals", "src/cmd/open_page.c", "\tchild_signal(pid, SIGTERM);"),
     ("a writer that reads", "writers", "src/write/code.c", "\tif (case_observed(&v->c, GROUP_error))"),
 )
 
@@ -91,7 +100,7 @@ def check_reports():
 
 def link_tree(tree):
     """Links, not copies: quick. A planted file takes the place of its link."""
-    for part in ("include", "src", "kb", "tests/e2e", "tests/gpu/cases", "tests/gpu/faults", "tests/unit", "tests/text/own"):
+    for part in ("include", "src", "python", "kb", "tests/e2e", "tests/gpu/cases", "tests/gpu/faults", "tests/unit", "tests/text/own"):
         shutil.copytree(os.path.join(ROOT, part), os.path.join(tree, part), copy_function=os.link)
 
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/children.h"
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/opt.h"
@@ -601,6 +603,67 @@ static void proc__a_pidfd_tells_of_the_end(void **state)
 	assert_int_equal(proc_state(pid), 0);
 }
 
+static void proc__a_process_that_has_its_pid_now_began_later(void **state)
+{
+	uint64_t before = proc_mono_ns() - 100000000u;	/* /proc counts in hundredths of a second */
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_true(proc_began_after(pid, before));
+	assert_false(proc_began_after(pid, proc_mono_ns()));
+	assert_true(child_signal(pid, SIGKILL));
+	waitpid(pid, NULL, 0);
+	assert_false(proc_began_after(pid, before));	/* gone: nothing is known */
+}
+
+static void children__only_a_child_that_was_not_reaped_gets_a_signal(void **state)
+{
+	int status, fd;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	fd = proc_pidfd(pid);
+	assert_false(child_signal(0, SIGWINCH));
+	assert_false(child_signal(-1, SIGWINCH));
+	assert_false(child_signal(-pid, SIGWINCH));
+	assert_false(child_signal(getpid(), SIGWINCH));
+	assert_false(child_signal(getppid(), SIGWINCH));
+	assert_true(child_signal(pid, SIGUSR1));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
+	assert_false(child_signal(pid, SIGWINCH));
+	assert_false(pidfd_signal(fd, SIGWINCH));
+	assert_false(pidfd_signal(-1, SIGWINCH));
+	close(fd);
+}
+
+static void children__an_ignored_sigchld_hides_no_end(void **state)
+{
+	struct sigaction old, now;
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IGN}, &old);
+	children_begin();
+	pid = fork();
+	if (pid == 0)
+		_exit(3);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 3);
+	children_inherit();
+	sigaction(SIGCHLD, &old, &now);
+	assert_true(now.sa_handler == SIG_IGN);
+}
+
 /* --- term ------------------------------------------------------------------------------------- */
 
 static void term__color_is_the_users_choice(void **state)
@@ -716,6 +779,9 @@ int main(void)
 		cmocka_unit_test(fs__a_folder_that_cannot_be_made_is_named),
 		cmocka_unit_test(fs__remove_does_not_follow_links),
 		cmocka_unit_test(proc__a_pidfd_tells_of_the_end),
+		cmocka_unit_test(proc__a_process_that_has_its_pid_now_began_later),
+		cmocka_unit_test(children__only_a_child_that_was_not_reaped_gets_a_signal),
+		cmocka_unit_test(children__an_ignored_sigchld_hides_no_end),
 		cmocka_unit_test(str__nothing_that_controls_a_terminal_is_plain),
 		cmocka_unit_test(term__the_guard_passes_text_and_stops_commands),
 		cmocka_unit_test(term__color_is_the_users_choice),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/children.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/proc.h"
@@ -133,12 +134,10 @@ static void set_environment(const struct fit_runs *r, const char *stopped)
 
 static void start_child(char *const *argv, int output)
 {
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *self = proc_self_exe();
 
-	if (n <= 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
+	if (!self || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
 		_exit(125);
-	self[n] = '\0';
 	execv(self, argv);
 	_exit(125);
 }
@@ -179,6 +178,7 @@ static int run_child(const struct fit_runs *r, const char *gpu, const struct fit
 
 	if (pid == 0) {
 		signal(SIGINT, interrupted == SIG_IGN ? SIG_IGN : SIG_DFL);
+		children_inherit();
 		set_environment(r, stopped);
 		start_child(argv, fd);
 	}

@@ -19,6 +19,7 @@
 #define STRAGGLERS_NS	200000000u	/* grace for recorded processes that die with the program */
 #define SHORT_WAIT_MS	5
 #define LOOK_MS		1000	/* how often the supervisor looks at the keeper; signals and ends come at once */
+#define HANG_LOOK_MS	50	/* with --hang-after, where the keeper may ask it to end the program */
 
 static struct {
 	bool json, verbose, keep, force, no_core_dump, dump_memory, hang_go_on, memory_trace, guards, help;
@@ -150,7 +151,7 @@ static bool run_step(struct run *r, const struct keeper *self, int wait_ms)
 	alone = !hear_news(r, self);
 	server_step(&r->server, proc_mono_ns());
 	sampler_step(&r->sampler, &r->server);
-	hang_step(&r->hang, &r->server, &r->child);
+	hang_step(&r->hang, &r->server, &r->child, self);
 	events_step(&r->store, &r->server);
 	run_job_step(r->job, &r->server, &r->child);
 	run_writes_step(&r->writes);
@@ -167,9 +168,24 @@ static bool all_ended(const struct server *s)
 	return true;
 }
 
+/* Of many that ended at once, some are received only when others have been judged: as long as that goes on, and no longer than for those
+ * that can be waiting by now. */
+static bool more_come(struct run *r, size_t at_end, size_t *done)
+{
+	size_t now = r->server.n_segments;
+	bool goes_on;
+
+	for (size_t i = 0; i < r->server.n_processes; i++)
+		now += r->server.process[i]->judged;
+	goes_on = now > *done;
+	*done = now;
+	return goes_on && r->server.n_processes < at_end + 2 * QUEUE_MAX && server_behind(&r->server);
+}
+
 static bool follow_program(struct run *r, const struct keeper *self)
 {
 	uint64_t until;
+	size_t at_end, done = 0;
 	int wait_ms = -1;
 
 	while (!r->child.ended || hang_is_ending(&r->hang, &r->server)) {
@@ -178,13 +194,17 @@ static bool follow_program(struct run *r, const struct keeper *self)
 		wait_ms = judge_step(&r->judge, false);
 	}
 	until = proc_mono_ns() + STRAGGLERS_NS;
+	at_end = r->server.n_processes;
 	do {
 		run_step(r, self, 0);
 		wait_ms = judge_step(&r->judge, false);
-		if (wait_ms < 0 && all_ended(&r->server))
+		if (wait_ms < 0 && all_ended(&r->server) && !server_behind(&r->server))
 			break;
 		run_step(r, self, wait_ms < 0 ? SHORT_WAIT_MS : wait_ms);
+		if (more_come(r, at_end, &done))
+			until = proc_mono_ns() + STRAGGLERS_NS;
 	} while (proc_mono_ns() < until);
+	r->server.cut_off = server_behind(&r->server);
 	while (sampler_pending(&r->server))	/* the probe has its own time limit */
 		run_step(r, self, SHORT_WAIT_MS);
 	judge_step(&r->judge, true);
@@ -212,10 +232,10 @@ static void keeper_work(void *arg, const struct keeper *self)
 
 /* --- the supervisor ----------------------------------------------------------------------------- */
 
-static void supervise(struct child *c, struct keeper *k)
+static void supervise(struct child *c, struct keeper *k, int look_ms)
 {
 	while ((c->pid && !c->ended) || k->pid > 0) {
-		child_step(c, k, LOOK_MS);
+		child_step(c, k, look_ms);
 		if (c->ended)
 			keeper_tell(k, &(struct keeper_news){c->pid, true, c->status, c->uid});
 		keeper_look(k);
@@ -240,7 +260,7 @@ static void tell_giving_up(struct run *r)
 	struct keeper last;
 
 	if (keeper_start(&last, tell_failure, r))
-		supervise(&r->child, &last);
+		supervise(&r->child, &last, LOOK_MS);
 	if (last.failed)
 		dprintf(STDERR_FILENO, "cuwhy: whether CUDA failed is unknown: %s\n", r->keeper.why);
 }
@@ -273,6 +293,8 @@ static int start_program(struct run *r, char **argv, struct err *e)
 		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
 	if (store_open(&r->store, given.out, given.keep || given.memory_trace, given.force, argv, e) != 0)
 		return EXIT_NOT_STARTED;
+	/* from here on, a signal is passed on to the program: it does not end us and leave our folder behind */
+	child_prepare(&r->child);
 	r->store.events = given.memory_trace;
 	events_prepare(&r->store);
 	guard_prepare(given.guards ? (given.guard ? given.guard : "") : NULL);
@@ -290,7 +312,6 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	if (hold_writes(r, e) != 0)
 		return EXIT_NOT_STARTED;
 	xid_watch_open(&r->xids, KERNEL_LOG);
-	child_prepare(&r->child);
 	r->child.writes = &r->writes;
 	r->child.out = given.out;
 	keeper_start(&r->keeper, keeper_work, r);	/* before the program, which may stop us */
@@ -319,7 +340,7 @@ static int run_program(char **argv, enum color color, const struct hang *hang)
 	r.judge.style.width = term_width(STDERR_FILENO);
 	r.judge.style.verbose = given.verbose;
 	status = start_program(&r, argv, &e);
-	supervise(&r.child, &r.keeper);
+	supervise(&r.child, &r.keeper, r.hang.limit_ns ? HANG_LOOK_MS : LOOK_MS);
 	if (status != 0) {
 		cmd_fail(stderr, given.json, &e, status);
 		env_clean(&r.server);

@@ -52,7 +52,8 @@ struct source_book;
 struct run_job;
 struct trace;
 struct segment {
-	int fd;			/* the recorder's memfd */
+	int fd;			/* the recorder's memfd; -1: */
+	char *moved;		/* a copy of what was in it, or NULL */
 	uint32_t off, len;
 };
 
@@ -100,11 +101,15 @@ enum sample_state {
 struct process {
 	pid_t pid;
 	uint64_t start_ns;	/* with pid: names the image */
+	bool elsewhere;		/* its pid means nothing here: it lives outside our PID namespace */
 	int pidfd;		/* -1 = it had already ended, is not visible from here, or has been judged */
 	struct segment *seg;
 	size_t n_seg, cap_seg;
 	bool ended;
+	bool complete;		/* ended, and all that it sent has been received */
 	bool replaced;		/* by exec: it continues as another image */
+	bool has_status;
+	int status;		/* as waitpid gives it */
 	uint64_t ended_ns;	/* when we noticed */
 	uint64_t alive_ns;	/* when it was last seen alive */
 	bool judged;
@@ -125,6 +130,8 @@ struct process {
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
 
+#define RUN_FOLDER	"cuwhy-XXXXXX"	/* as mkdtemp() takes it */
+#define QUEUE_MAX	512	/* connections not accepted yet: each may hold 5 MiB of a process that has ended */
 #define CLIENTS_MAX	4096	/* recorders connected at the same time */
 
 struct server {
@@ -138,8 +145,11 @@ struct server {
 	struct process **process;
 	size_t n_processes, cap_processes;
 	size_t n_files;		/* descriptors open at the start, inherited ones included */
+	size_t n_segments;	/* that came */
 	size_t lost_segments;
 	uint64_t paused_until_ns;	/* out of descriptors: accept again then */
+	bool was_full;		/* there was a moment without a free one */
+	bool cut_off;		/* at the end, somebody was still waiting for one */
 };
 
 #define SERVER_NONE ((struct server){.fd = -1, .spare_fd = -1, .mark = MARK_NONE})
@@ -155,6 +165,7 @@ size_t server_poll(const struct server *s, struct pollfd *p, uint64_t now_ns);
 
 /* Receives everything sent so far and notices processes that ended. Never blocks. */
 void server_step(struct server *s, uint64_t now_ns);
+bool server_behind(const struct server *s);	/* for want of descriptors, processes still wait to hand over their memory */
 
 /* --- run_process.c ---------------------------------------------------------------------------- */
 
@@ -168,17 +179,24 @@ bool process_write(const struct process *p, uint64_t off, const void *from, size
 bool process_header(const struct process *p, struct cw_header *h);
 void process_free(struct process *p);
 
+size_t process_files(const struct process *p);	/* open ones of its memory */
+#define STATUS_WAIT_NS	100000000u
+bool process_status(struct process *p, int *wait_status);	/* once its parent has asked for it; for so long it may be worth another try */
+
+/* Closes them, if there is `more` room, and keeps a copy of what was in them; returns how large it is. */
+size_t process_move(struct process *p, bool more);
+
 /* --- run_child.c ------------------------------------------------------------------------------ */
 
 struct child {
 	pid_t pid;		/* 0 = not started; in the keeper: not heard of yet */
-	int pidfd;		/* in the keeper; < 0 = there is none */
+	int pidfd;		/* in the keeper, which only looks at it; < 0 = there is none */
 	sigset_t signals;	/* blocked: waited for by child_step() */
 	bool ended;
 	int status;		/* as waitpid gives it */
 	uid_t uid;		/* its real user at the end */
 	sigset_t old_mask;
-	struct sigaction old_chld, old_pipe, old_xfsz;
+	struct sigaction old_pipe, old_xfsz;
 	struct rlimit old_files;
 	struct run_writes *writes;	/* the program's process enters its layer; NULL = writes are real */
 	const char *out;	/* --out, for another layer */
@@ -331,7 +349,7 @@ struct hang {
 int hang_parse(uint64_t *ns, const char *option, const char *text, struct err *e);
 void hang_prepare(const struct hang *h, const struct server *s);	/* the environment */
 
-void hang_step(struct hang *h, struct server *s, const struct child *c);
+void hang_step(struct hang *h, struct server *s, const struct child *c, const struct keeper *self);
 int hang_wait_ms(const struct hang *h, const struct server *s);	/* until the next step; -1 = forever */
 bool hang_is_ending(const struct hang *h, const struct server *s);	/* some processes have not died yet */
 

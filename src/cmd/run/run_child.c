@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/str.h"
@@ -39,7 +40,7 @@ static void raise_limit(struct child *c)
 
 void child_prepare(struct child *c)
 {
-	struct sigaction ours = {.sa_handler = SIG_DFL};
+	struct sigaction ours = {.sa_handler = SIG_IGN};
 	sigset_t set;
 	size_t i;
 
@@ -50,9 +51,6 @@ void child_prepare(struct child *c)
 		sigdelset(&set, not_passed[i]);
 	c->signals = set;
 	sigprocmask(SIG_BLOCK, &set, &c->old_mask);
-	/* If SIGCHLD were inherited as ignored, we could not get the exit status. */
-	sigaction(SIGCHLD, &ours, &c->old_chld);
-	ours.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &ours, &c->old_pipe);
 	sigaction(SIGXFSZ, &ours, &c->old_xfsz);	/* treat a file size limit like a full disk */
 	witness_start(&c->witness);
@@ -74,7 +72,7 @@ static void become_program(const struct child *c, char **argv, int report)
 		_exit(write(report, &why, sizeof(why)) == (ssize_t)sizeof(why) ? 127 : 126);
 	if (c->old_files.rlim_max)
 		setrlimit(RLIMIT_NOFILE, &c->old_files);
-	sigaction(SIGCHLD, &c->old_chld, NULL);
+	children_inherit();
 	sigaction(SIGPIPE, &c->old_pipe, NULL);
 	sigaction(SIGXFSZ, &c->old_xfsz, NULL);
 	sigprocmask(SIG_SETMASK, &c->old_mask, NULL);
@@ -111,6 +109,14 @@ static int cannot_run(const char *program, int code, struct err *e)
 	return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
 }
 
+static int cannot_fork(int code, struct err *e)
+{
+	err_set(e, -code, "cannot start a process: %s", strerror(code));
+	if (code == EAGAIN)
+		err_hint(e, "no process is left: see ulimit -u, and pids.max of the container; cuwhy run needs three beside the program");
+	return EXIT_NOT_STARTED;
+}
+
 void child_leave_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -127,22 +133,23 @@ static int try_to_start(struct child *c, char **argv, struct err *e)
 {
 	struct report why = {0};
 	int fds[2], code = 0;
+	pid_t pid;
 	ssize_t n;
 
 	if (pipe2(fds, O_CLOEXEC) != 0) {
 		err_set(e, -errno, "cannot create a pipe: %s", strerror(errno));
 		return EXIT_NOT_STARTED;
 	}
-	c->pid = fork();
-	if (c->pid == 0)
+	pid = fork();
+	if (pid == 0)
 		become_program(c, argv, fds[1]);
-	code = c->pid < 0 ? errno : 0;
+	code = pid < 0 ? errno : 0;
 	close(fds[1]);
-	if (c->pid < 0) {
+	if (pid < 0) {
 		close(fds[0]);
-		err_set(e, -code, "cannot start a process: %s", strerror(code));
-		return EXIT_NOT_STARTED;
+		return cannot_fork(code, e);
 	}
+	c->pid = pid;
 	/* The pipe closes if exec succeeds, and delivers the errno if it does not. */
 	do
 		n = read(fds[0], &why, sizeof(why));
@@ -231,12 +238,14 @@ static void reap(struct child *c, struct keeper *k)
 static void pass_on(struct child *c, const siginfo_t *si)
 {
 	int sig = si->si_signo;
+	char state;
 
-	if (c->ended || witness_saw(&c->witness, sig, si->si_code > 0))
+	if (!c->pid || c->ended || witness_saw(&c->witness, sig, si->si_code > 0))
 		return;
 	log_line("child", 1, "signal %d passed on", sig);
-	if (sig != SIGCONT || proc_state(c->pid) == 'T')
-		kill(c->pid, sig);
+	state = sig == SIGCONT ? proc_state(c->pid) : 'T';
+	if (state == 'T' || !state)	/* unknown without /proc */
+		child_signal(c->pid, sig);
 }
 
 void child_step(struct child *c, struct keeper *k, int wait_ms)
@@ -249,6 +258,9 @@ void child_step(struct child *c, struct keeper *k, int wait_ms)
 	for (sig = sigtimedwait(&c->signals, &si, &wait); sig > 0; sig = sigtimedwait(&c->signals, &si, &none))
 		if (sig != SIGCHLD)
 			pass_on(c, &si);
+	sig = keeper_asks_signal(k);
+	if (sig && !c->ended)
+		child_signal(c->pid, sig);
 	reap(c, k);
 }
 

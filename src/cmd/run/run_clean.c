@@ -8,6 +8,8 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -18,15 +20,16 @@
 #include "cmd/run/run.h"
 
 #define PREFIX		"cuwhy-"
+#define REMNANT_SECONDS	86400
 
-/* Does a process of ours still have this folder in its environment? */
+/* Does a process of ours still have this folder in its environment? Yes, if nobody can tell: without /proc. */
 static bool in_use(const char *dir)
 {
 	char *mine = xasprintf("CUWHY_SOCK=%s/s", dir);
 	DIR *d = opendir("/proc");
 	struct dirent *ent;
 	uint64_t pid;
-	bool found = false;
+	bool found = !d;
 
 	while (d && !found && (ent = readdir(d)))
 		if (str_u64(ent->d_name, &pid) && (pid_t)pid != getpid())
@@ -54,12 +57,35 @@ static void mark_if_left(const char *dir)
 		mark_release(&again);
 }
 
-static void clean_stale(const char *own)
+static bool is_any_file(const char *name)
 {
-	const char *slash = strrchr(own, '/');
-	char *place = xasprintf("%.*s", (int)(slash - own), own), *dir;
+	(void)name;
+	return true;
+}
+
+/* The mark goes last: whoever is killed before leaves what a later run removes. */
+static void remove_own(const char *dir)
+{
+	if (!fs_empty_if(dir, is_any_file))
+		fs_remove_dir(dir, 0);
+	else if (rmdir(dir) != 0)
+		mark_if_left(dir);
+}
+
+/* Killed before the mark was there, or when it was gone: our name, our own, empty, and for longer than anything of ours takes. */
+static bool is_remnant(const char *dir)
+{
+	struct stat st;
+
+	return strlen(strrchr(dir, '/')) == strlen("/" RUN_FOLDER) && lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) &&
+	       st.st_uid == geteuid() && (st.st_mode & 07777) == 0700 && time(NULL) - st.st_mtime > REMNANT_SECONDS;
+}
+
+static void clean_place(const char *place, const char *own)
+{
 	DIR *d = opendir(place);
 	struct dirent *ent;
+	char *dir;
 
 	while (d && (ent = readdir(d))) {
 		if (!str_starts(ent->d_name, PREFIX))
@@ -69,12 +95,32 @@ static void clean_stale(const char *own)
 			log_line("env", 1, "removing the stale folder %s", dir);
 			if (fs_empty_if(dir, is_run_file) && rmdir(dir) != 0)
 				mark_if_left(dir);
+		} else if (is_remnant(dir)) {
+			rmdir(dir);
 		}
 		free(dir);
 	}
 	if (d)
 		closedir(d);
-	free(place);
+}
+
+/* Wherever this user's runs make their folders: the next one need not have the environment of the last. */
+static void clean_stale(const char *own)
+{
+	const char *slash = strrchr(own, '/');
+	char *here = xasprintf("%.*s", (int)(slash - own), own), *state = place_state();
+	const char *places[] = {here, getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), state, "/tmp", "/dev/shm"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		bool again = false;
+
+		for (size_t k = 0; k < i && places[i]; k++)
+			again |= places[k] && strcmp(places[k], places[i]) == 0;
+		if (places[i] && places[i][0] == '/' && !again)
+			clean_place(places[i], own);
+	}
+	free(state);
+	free(here);
 }
 
 /* The state folder was created for the socket, perhaps. Fails if there is anything else in it. */
@@ -95,12 +141,10 @@ void env_clean(const struct server *s)
 		return;
 	for (i = 0; i < s->n_processes && s->process[i]->ended; i++)
 		;
-	if (i < s->n_processes) {
+	if (i < s->n_processes)
 		unlink(s->path);
-	} else {
-		fs_remove_dir(s->dir, 0);
-		mark_if_left(s->dir);
-	}
+	else
+		remove_own(s->dir);
 	clean_stale(s->dir);
 	remove_empty_state(s->dir);
 }

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -244,38 +244,31 @@ static void hang_follow_dump(const struct hang *h, struct process *p, uint64_t n
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* By its descriptor, if there is one: the pid may belong to another process by now. */
-static void signal_process(pid_t pid, int pidfd, int sig)
-{
-	if (pidfd >= 0)
-		syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
-	else
-		kill(pid, sig);
-}
-
-/* The program and all of its processes that we know: the one that hangs may not be the one we started. */
-static void signal_all(const struct server *s, const struct child *c, int sig)
+/* The program, which only its parent may signal, and all of its processes that we know: the one that hangs may not be the one we
+ * started. */
+static void signal_all(const struct server *s, const struct child *c, const struct keeper *self, int sig)
 {
 	const struct process *p;
 
 	for (size_t i = 0; i < s->n_processes; i++) {
 		p = s->process[i];
 		if (!p->ended && p->pid != c->pid)
-			signal_process(p->pid, p->pidfd, sig);
+			pidfd_signal(p->pidfd, sig);
 	}
-	if (c->pid && !c->ended)
-		signal_process(c->pid, c->pidfd, sig);
+	if (!c->ended)
+		keeper_ask_signal(self, sig);
 }
 
-static void end_program(struct hang *h, const struct server *s, const struct child *c, uint64_t now)
+static void end_program(struct hang *h, const struct server *s, const struct child *c, const struct keeper *self,
+			uint64_t now)
 {
 	if (!h->ending_ns) {
 		log_line("hang", 1, "ending the program");
 		h->ending_ns = now;
-		signal_all(s, c, SIGTERM);
+		signal_all(s, c, self, SIGTERM);
 	} else if (!h->killed && now - h->ending_ns >= TERM_NS) {
 		h->killed = true;
-		signal_all(s, c, SIGKILL);
+		signal_all(s, c, self, SIGKILL);
 	}
 }
 
@@ -406,7 +399,7 @@ int hang_wait_ms(const struct hang *h, const struct server *s)
 	return ms > 1000 ? 1000 : (int)ms;
 }
 
-void hang_step(struct hang *h, struct server *s, const struct child *c)
+void hang_step(struct hang *h, struct server *s, const struct child *c, const struct keeper *self)
 {
 	uint64_t now = proc_mono_ns();
 
@@ -420,5 +413,5 @@ void hang_step(struct hang *h, struct server *s, const struct child *c)
 		h->next_ns = now + (uint64_t)hang_wait_ms(h, s) * MS_NS;
 	}
 	if (!h->go_on && count_hangs(s, HANG_TOLD) && !count_hangs(s, HANG_ASKED))
-		end_program(h, s, c, now);
+		end_program(h, s, c, self, now);
 }

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
@@ -211,6 +212,5 @@ bool job_writer_gone(struct job_writer *w)
 
 void job_writer_kill(struct job_writer *w)
 {
-	if (w->pid > 0)
-		kill(w->pid, SIGKILL);
+	child_signal(w->pid, SIGKILL);
 }

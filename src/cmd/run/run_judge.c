@@ -19,7 +19,6 @@
 #include "write/page_source.h"
 
 /* The status of a process that is not our child is known only after its own parent has waited for it. */
-#define STATUS_WAIT_NS 100000000u
 #define STEP_NS	       20000000u	/* recorders give up after 100 ms without an answer */
 #define SOON_MS	       5
 #define LIST_PAUSES    20	/* between two writings of run.json, in units of what one takes */
@@ -53,7 +52,7 @@ static bool learn_end(struct judge *j, struct process *p, uint64_t now)
 			end_set_status(&p->end, j->child->status);
 		return j->child->ended;
 	}
-	if (p->pidfd >= 0 && proc_pidfd_status(p->pidfd, &status)) {
+	if (process_status(p, &status)) {
 		end_set_status(&p->end, status);
 		return true;
 	}
@@ -258,7 +257,7 @@ int judge_step(struct judge *j, bool final)
 
 	for (i = 0; i < j->server->n_processes; i++) {
 		p = j->server->process[i];
-		if (p->judged || (!p->ended && !final))
+		if (p->judged || (!p->complete && !final))
 			continue;
 		p->alive = !p->ended;
 		if (p->sample != SAMPLE_NONE && !final)
@@ -318,6 +317,8 @@ static bool something_missing(struct judge *j)
 	else if (j->child->uid != getuid() && !program_recorded(j))
 		snprintf(text, size, "the program ran as another user (uid %u), who has no access to cuwhy's socket",
 			 (unsigned)j->child->uid);
+	else if (j->server->cut_off)
+		snprintf(text, size, "cuwhy may not have enough files open (ulimit -n) for all processes that used CUDA");
 	else if (j->server->lost_segments)
 		snprintf(text, size, "part of the recording was lost (%zu of its files)", j->server->lost_segments);
 	return *text != '\0';

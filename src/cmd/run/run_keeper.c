@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/str.h"
@@ -31,6 +32,7 @@
 struct keeper_signs {
 	_Atomic uint64_t last_ns;
 	_Atomic bool works;
+	_Atomic int asked;	/* a signal for the program */
 };
 
 /* --- in the keeper ------------------------------------------------------------------------------ */
@@ -45,6 +47,11 @@ void keeper_rests(const struct keeper *k)
 {
 	atomic_store(&k->signs->last_ns, proc_mono_ns());
 	atomic_store(&k->signs->works, false);
+}
+
+void keeper_ask_signal(const struct keeper *k, int sig)
+{
+	atomic_store(&k->signs->asked, sig);
 }
 
 bool keeper_hear(const struct keeper *k, struct keeper_news *n, bool *gone)
@@ -142,6 +149,7 @@ bool keeper_start(struct keeper *k, void (*work)(void *arg, const struct keeper 
 		return true;
 	k->pid = 0;
 	close(k->tell);
+	k->tell = -1;
 	return no_keeper(k, "cuwhy cannot start a process");
 }
 
@@ -187,7 +195,12 @@ void keeper_look(struct keeper *k)
 	k->killed_ns = now;
 	snprintf(k->why, sizeof(k->why), "cuwhy's analysis was stuck for %llu s",
 		 (unsigned long long)(k->limit_ns / SECOND_NS));
-	kill(k->pid, SIGKILL);
+	child_signal(k->pid, SIGKILL);
+}
+
+int keeper_asks_signal(struct keeper *k)
+{
+	return k->signs ? atomic_exchange(&k->signs->asked, 0) : 0;
 }
 
 /* Nobody but us knows that it has been stopped: whoever sends it something would wait. Within the limit, it may go on. */

@@ -42,6 +42,7 @@ void keeper_dismiss(struct keeper *k);	/* there will be no program */
 void keeper_look(struct keeper *k);	/* kills it if it is stuck */
 void keeper_stopped(struct keeper *k);	/* by a signal: counts as stuck if it lasts */
 void keeper_ended(struct keeper *k, int status);	/* as waitpid gives it */
+int keeper_asks_signal(struct keeper *k);	/* for the program, once; 0 = none */
 
 /* In the keeper. The next news; never waits. False with *gone: the supervisor is gone. */
 bool keeper_hear(const struct keeper *k, struct keeper_news *n, bool *gone);
@@ -49,5 +50,8 @@ bool keeper_hear(const struct keeper *k, struct keeper_news *n, bool *gone);
 /* Work is in progress, and has come this far; or there is nothing to do until something happens. */
 void keeper_works(const struct keeper *k);
 void keeper_rests(const struct keeper *k);
+
+/* The supervisor shall send the program this signal: only a parent knows whose a pid is. */
+void keeper_ask_signal(const struct keeper *k, int sig);
 
 #endif

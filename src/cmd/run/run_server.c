@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +25,12 @@
 #include "cuwhy/format.h"
 
 #define SEGMENTS_MAX	(2 * CW_MAX_CHUNKS)
-#define QUEUE		512	/* connections not accepted yet: each may hold 5 MiB of a process that has ended */
 #define ACCEPT_PAUSE_NS	20000000u
-#define CLIENT_FILES	3	/* its connection, a segment, a pidfd */
+#define MESSAGE_FILES	2	/* a segment, a pidfd */
+#define FILES_SPARE	16	/* with fewer, those of ended processes are closed at once, not when they are judged */
+#define MOVED_MAX	((size_t)1 << 30)	/* of their memory, which the keeper's limit is about */
 #define OWN_FILES	8	/* for writing recordings, starting the probe */
+#define FILES_ASKED	4096	/* one by one, where there is no /proc */
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -39,7 +42,7 @@ static int bind_socket(const struct sockaddr_un *a, socklen_t len)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
 
-	if (fd < 0 || (bind(fd, (const struct sockaddr *)a, len) == 0 && listen(fd, QUEUE) == 0))
+	if (fd < 0 || (bind(fd, (const struct sockaddr *)a, len) == 0 && listen(fd, QUEUE_MAX) == 0))
 		return fd < 0 ? -errno : fd;
 	rc = -errno;
 	close(fd);
@@ -65,7 +68,7 @@ static int bind_spare(const char *path)
 static int try_place(struct server *s, const char *place, struct err *e)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	char *dir = fs_join(place, "cuwhy-XXXXXX"), *path = NULL;
+	char *dir = fs_join(place, RUN_FOLDER), *path = NULL;
 	int rc = 0, fd = -1;
 
 	if (strlen(dir) + sizeof("/s") > sizeof(a.sun_path))
@@ -123,6 +126,8 @@ static size_t count_files(void)
 		n++;
 	if (d)
 		closedir(d);
+	for (int fd = 0; !d && fd < FILES_ASKED; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
 	return n;
 }
 
@@ -182,39 +187,50 @@ static int peer_pidfd(int client)
 	return getsockopt(client, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0 ? fd : -1;
 }
 
-/* By its pid. If it died after its hello, its memory is all that is left of it. */
+/* By its pid. If it died after its hello, its memory is all that is left of it, and its pid may be another process by now. */
 static void watch_process(struct process *p)
 {
+	if (p->elsewhere)
+		return;
 	p->pidfd = proc_pidfd(p->pid);
 	p->ended = p->pidfd == -ESRCH;
+	if (p->pidfd >= 0 && proc_began_after(p->pid, p->start_ns)) {
+		close(p->pidfd);
+		p->pidfd = -1;
+		p->ended = true;
+	}
 	if (p->pidfd < 0)
 		p->pidfd = -1;
 }
 
-static void image_replaced(struct server *s, pid_t pid, uint64_t now)
+static void image_replaced(struct server *s, pid_t pid, bool elsewhere, uint64_t now)
 {
 	size_t i;
 
 	for (i = 0; i < s->n_processes; i++) {
-		if (s->process[i]->pid != pid || s->process[i]->ended)
+		if (s->process[i]->pid != pid || s->process[i]->elsewhere != elsewhere || s->process[i]->ended)
 			continue;
 		s->process[i]->ended = s->process[i]->replaced = true;
 		s->process[i]->ended_ns = now;
 	}
 }
 
-static struct process *find_process(struct server *s, int client, pid_t pid, uint64_t start,
+/* Whose number is the client's own word is nobody that we could look at, or signal. */
+static struct process *find_process(struct server *s, int client, const struct ucred *who, const struct cw_hello *h,
 				    uint64_t now)
 {
+	pid_t pid = who->pid > 0 ? who->pid : (pid_t)h->pid;
+	uint64_t start = h->start_mono_ns;
 	struct process *p;
 	size_t i;
 
 	for (i = s->n_processes; i-- > 0;)
 		if (s->process[i]->pid == pid && s->process[i]->start_ns == start)
 			return s->process[i];
-	image_replaced(s, pid, now);
+	image_replaced(s, pid, who->pid <= 0, now);
 	p = xcalloc(1, sizeof(*p));
 	p->pid = pid;
+	p->elsewhere = who->pid <= 0;
 	p->start_ns = start;
 	p->ended_ns = now;
 	p->alive_ns = start;
@@ -256,7 +272,7 @@ static void take_wake(struct server *s, int client, const struct cw_hello *h)
 	for (i = s->n_processes; i-- > 0;) {
 		if (s->process[i]->pid != pid || s->process[i]->start_ns != h->start_mono_ns)
 			continue;
-		if (!s->process[i]->judged) {
+		if (!s->process[i]->judged && !s->process[i]->elsewhere) {
 			ram_look(&s->process[i]->ram, "", pid);
 			s->process[i]->end.ram = &s->process[i]->ram;
 		}
@@ -275,13 +291,13 @@ static void take_segment(struct server *s, int client, const struct cw_hello *h,
 	socklen_t len = sizeof(who);
 	struct process *p;
 
+	s->n_segments++;
 	if (fd >= 0 && segment_ok(h, fd) &&
 	    getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0) {
-		p = find_process(s, client, who.pid > 0 ? who.pid : (pid_t)h->pid, h->start_mono_ns,
-				 now);
+		p = find_process(s, client, &who, h, now);
 		if (p->n_seg < SEGMENTS_MAX && !p->judged) {
 			p->seg = xgrow(p->seg, p->n_seg, &p->cap_seg, sizeof(*p->seg));
-			p->seg[p->n_seg++] = (struct segment){fd, h->off, h->len};
+			p->seg[p->n_seg++] = (struct segment){.fd = fd, .off = h->off, .len = h->len};
 			return;		/* ownership of fd moved */
 		}
 	}
@@ -343,18 +359,30 @@ static bool receive(struct server *s, int client, uint64_t now)
 	return h.magic == CW_HELLO_MAGIC;
 }
 
-/* A segment that arrives when no descriptor is left is lost; one that has not been accepted yet waits in the queue. */
-static bool files_left(const struct server *s)
+/* For so many more? A segment that is received when no descriptor is left is lost; until then it waits: in its connection, or with that in
+ * the queue. */
+static bool files_left(struct server *s, size_t more)
 {
-	size_t n = s->n_files + OWN_FILES + CLIENT_FILES * (s->n_clients + 1), i;
+	size_t n = s->n_files + OWN_FILES + s->n_clients + more, i;
 	struct rlimit l;
+	bool left;
 
 	for (i = 0; i < s->n_processes; i++)
-		n += s->process[i]->n_seg + (s->process[i]->pidfd >= 0) + (s->process[i]->events.name != NULL);
-	return getrlimit(RLIMIT_NOFILE, &l) != 0 || n <= l.rlim_cur;
+		n += process_files(s->process[i]) + (s->process[i]->pidfd >= 0) + (s->process[i]->events.name != NULL);
+	left = getrlimit(RLIMIT_NOFILE, &l) != 0 || n <= l.rlim_cur;
+	s->was_full |= !left;
+	return left;
 }
 
-static void accept_all(struct server *s, int from, uint64_t now)
+bool server_behind(const struct server *s)
+{
+	struct pollfd p[] = {{.fd = s->fd, .events = POLLIN}, {.fd = s->spare_fd, .events = POLLIN}};
+
+	return s->was_full && (s->n_clients || poll(p, 2, 0) > 0);
+}
+
+/* False: somebody may be waiting still. */
+static bool accept_all(struct server *s, int from, uint64_t now)
 {
 	struct ucred who;
 	socklen_t len;
@@ -362,17 +390,18 @@ static void accept_all(struct server *s, int from, uint64_t now)
 
 	/* Bounded: any user can connect to the abstract name. */
 	for (i = 0; i < CLIENTS_MAX && from >= 0 && s->n_clients < CLIENTS_MAX && now >= s->paused_until_ns; i++) {
-		if (!files_left(s)) {
+		if (!files_left(s, (s->n_clients + 1) * MESSAGE_FILES + 1)) {
 			s->paused_until_ns = now + ACCEPT_PAUSE_NS;
-			return;
+			return false;
 		}
 		fd = accept4(from, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
 		if (fd < 0) {
+			s->was_full |= errno == EMFILE || errno == ENFILE;
 			if (errno != EAGAIN)
 				s->paused_until_ns = now + ACCEPT_PAUSE_NS;
-			return;
+			return errno == EAGAIN;
 		}
 		len = sizeof(who);
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0 ||
@@ -384,19 +413,26 @@ static void accept_all(struct server *s, int from, uint64_t now)
 		s->client = xgrow(s->client, s->n_clients, &s->cap_clients, sizeof(*s->client));
 		s->client[s->n_clients++] = fd;
 	}
+	return from < 0;
 }
 
-/* Receives all that one client has sent; false when it is finished. */
-static bool drain_client(struct server *s, int client, uint64_t now)
+/* Receives all that one client has sent; false when it is finished. *all: it has, and no more is there for now. */
+static bool drain_client(struct server *s, int client, uint64_t now, bool *all)
 {
 	int i;
 
 	/* Bounded, so that a client that never stops sending cannot starve the others. */
 	for (i = 0; i < SEGMENTS_MAX; i++) {
+		if (!files_left(s, MESSAGE_FILES)) {
+			s->paused_until_ns = now + ACCEPT_PAUSE_NS;
+			*all = false;
+			return true;
+		}
 		errno = 0;
 		if (!receive(s, client, now))
 			return errno == EAGAIN;
 	}
+	*all = false;
 	return true;
 }
 
@@ -430,22 +466,37 @@ static void notice_ends(struct server *s)
 		look_at_all(s);
 }
 
+/* What ended needs no descriptors: its memory is moved into ours. More of it may be waiting to be received. */
+static void make_room(struct server *s)
+{
+	size_t moved = 0;
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		if (s->process[i]->ended && !s->process[i]->judged)
+			moved += process_move(s->process[i], moved < MOVED_MAX);
+}
+
 void server_step(struct server *s, uint64_t now)
 {
+	bool all;
 	size_t i;
 
 	/* First check who ended, then receive: everything that a dead process sent is then here. */
 	notice_ends(s);
-	accept_all(s, s->fd, now);
-	accept_all(s, s->spare_fd, now);
+	if (!files_left(s, FILES_SPARE))
+		make_room(s);
+	all = accept_all(s, s->fd, now);
+	all &= accept_all(s, s->spare_fd, now);
 	for (i = 0; i < s->n_clients;) {
-		if (drain_client(s, s->client[i], now)) {
+		if (drain_client(s, s->client[i], now, &all)) {
 			i++;
 			continue;
 		}
 		close(s->client[i]);
 		s->client[i] = s->client[--s->n_clients];
 	}
+	for (i = 0; all && i < s->n_processes; i++)
+		s->process[i]->complete = s->process[i]->ended;
 }
 
 size_t server_fds(const struct server *s)
@@ -461,7 +512,7 @@ size_t server_poll(const struct server *s, struct pollfd *p, uint64_t now)
 		p[n++] = (struct pollfd){.fd = s->fd, .events = POLLIN};
 		p[n++] = (struct pollfd){.fd = s->spare_fd, .events = POLLIN};	/* -1 is skipped */
 	}
-	for (i = 0; i < s->n_clients; i++)
+	for (i = 0; i < s->n_clients && now >= s->paused_until_ns; i++)
 		p[n++] = (struct pollfd){.fd = s->client[i], .events = POLLIN};
 	for (i = 0; i < s->n_processes; i++)
 		if (!s->process[i]->ended && s->process[i]->pidfd >= 0)

@@ -152,7 +152,7 @@ void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)
 	if (j->writes)
 		run_writes_finish(j->writes, j->self);
 	if (kept) {
-		json = json_of(all, recording, NULL, j);
+		json = json_of(all, recording, j->missing[0] ? j->missing : NULL, j);
 		store_json(j->store, VERDICT_FILE, json);
 		free(json);
 	}

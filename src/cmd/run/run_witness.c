@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "cmd/run/run_witness.h"
 
 /* kill() reaches the members of a group one by one; the rest get the signal within this time. */
@@ -77,7 +78,9 @@ void witness_start(struct witness *w)
 	}
 }
 
-static bool pending(pid_t pid, int sig)
+enum pending { PENDING_NO, PENDING_YES, PENDING_UNKNOWN };
+
+static enum pending pending(pid_t pid, int sig)
 {
 	unsigned long long own = 0, shared = 0;
 	char path[64], text[4096];
@@ -88,32 +91,29 @@ static bool pending(pid_t pid, int sig)
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return PENDING_UNKNOWN;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	p = strstr(text, "SigPnd:");
 	if (!p || sscanf(p, "SigPnd: %llx ShdPnd: %llx", &own, &shared) != 2)
-		return false;
-	return (own | shared) >> (sig - 1) & 1;
+		return PENDING_UNKNOWN;
+	return (own | shared) >> (sig - 1) & 1 ? PENDING_YES : PENDING_NO;
 }
 
 bool witness_saw(struct witness *w, int sig, bool from_kernel)
 {
 	struct timespec delay = {0, GROUP_DELAY_NS};
 	unsigned char seen = (unsigned char)sig;
-	bool saw;
+	enum pending saw = w->pid > 0 ? pending(w->pid, sig) : PENDING_UNKNOWN;
 
-	if (w->pid <= 0)	/* a terminal signals the whole group, except when it is closed */
-		return from_kernel && sig != SIGHUP;
-	saw = pending(w->pid, sig);
-	if (!saw) {
+	if (saw == PENDING_NO) {
 		nanosleep(&delay, NULL);
 		saw = pending(w->pid, sig);
 	}
-	if (saw && write(w->pipe, &seen, 1) != 1)
-		return false;
-	return saw;
+	if (saw == PENDING_UNKNOWN)	/* a terminal signals the whole group, except when it is closed */
+		return from_kernel && sig != SIGHUP;
+	return saw == PENDING_YES && write(w->pipe, &seen, 1) == 1;
 }
 
 void witness_leave(const struct witness *w)
@@ -133,7 +133,7 @@ void witness_stop(struct witness *w)
 {
 	if (w->pid <= 0)
 		return;
-	kill(w->pid, SIGKILL);
+	child_signal(w->pid, SIGKILL);
 	while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	witness_ended(w);

@@ -18,7 +18,7 @@ struct witness {
 
 /* All signals must be blocked by the caller, so that the witness starts with them blocked. */
 void witness_start(struct witness *w);
-/* `from_kernel`: without a witness, that decides. */
+/* `from_kernel`: without a witness, or without /proc, that decides. */
 bool witness_saw(struct witness *w, int sig, bool from_kernel);
 void witness_ended(struct witness *w);	/* somebody killed it, and it has been reaped */
 void witness_leave(const struct witness *w);	/* in another process than the one that started it */
