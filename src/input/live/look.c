@@ -209,25 +209,35 @@ void look_native(struct process_look *l, struct seen *s)
 	free(w);
 }
 
+/* What is read of a thread while it is stopped. */
+struct reading {
+	struct process_look *l;
+	struct seen *s;
+	struct py_walked *w;
+	bool read;
+};
+
+static void read_stopped(const struct stopped *stop, void *arg)
+{
+	struct reading *r = arg;
+
+	remote_forget(&r->l->remote);
+	r->read = !r->s->py.state || pyproc_walk(&r->l->py, r->s->py.state, r->w);
+	if (r->s->native)
+		native_copy(r->s->native, &r->l->remote, stop->sp, stop->pc, stop->reg);
+}
+
 static bool walk_stopped(struct process_look *l, struct seen *s, struct py_walked *w)
 {
-	struct stopped stop;
-	bool read = false, stopped = stop_begin(&stop, s->task.tid);
+	struct reading r = {l, s, w, false};
 	uint64_t ns;
+	int rc = while_stopped(s->task.tid, read_stopped, &r, &ns);
 
-	if (!stopped && (errno == EPERM || errno == EACCES))
-		l->stop_refused = true;
-	if (stopped) {
-		remote_forget(&l->remote);
-		read = !s->py.state || pyproc_walk(&l->py, s->py.state, w);
-		if (s->native)
-			native_copy(s->native, &l->remote, stop.sp, stop.pc, stop.reg);
-	}
-	ns = stop_end(&stop);
+	l->stop_refused |= rc == -EPERM || rc == -EACCES || rc == -ENOSYS;
 	if (ns > l->longest_stop_ns)
 		l->longest_stop_ns = ns;
-	l->stops += stopped;
-	return read;
+	l->stops += rc == 0;
+	return r.read;
 }
 
 static bool walk_thread(struct process_look *l, struct seen *s, struct py_walked *w)
@@ -237,7 +247,7 @@ static bool walk_thread(struct process_look *l, struct seen *s, struct py_walked
 		return true;
 	if (s->native)
 		s->native->n = 0;
-	if (!l->o.no_stop && !l->stop_refused && !s->task.in_call && walk_stopped(l, s, w))
+	if (!l->o.no_stop && !l->stop_refused && s->task.runs && !l->target.is_32bit && walk_stopped(l, s, w))
 		return true;
 	return s->py.state && walk_moving(l, s->py.state, w);
 }

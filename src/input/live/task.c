@@ -79,8 +79,11 @@ bool task_read(pid_t pid, uint32_t tid, struct task *t)
 		text[sizeof(t->wchan) - 1] = '\0';
 		str_copy(t->wchan, sizeof(t->wchan), text);
 	}
-	if (read_file(text, sizeof(text), pid, tid, "syscall"))
+	t->runs = t->state == 'R';
+	if (read_file(text, sizeof(text), pid, tid, "syscall")) {
 		task_parse_call(t, text);
+		t->runs = str_starts(text, "running");
+	}
 	return true;
 }
 

@@ -14,6 +14,7 @@ struct task {
 	char name[32];
 	char state;		/* R, S, D, T, t, Z */
 	char wchan[64];		/* where in the kernel; "" = not known */
+	bool runs;		/* has a processor, or is ready for one: neither asleep nor stopped */
 	bool in_call;		/* the three below are known: it sleeps in a system call */
 	long call;
 	uint64_t arg[6], sp, pc;
