@@ -1093,6 +1093,33 @@ def rule__who_cannot_be_looked_at_is_told_in_one_sentence(box):
     same((run.returncode, run.stderr.splitlines()[0]), (2, "cuwhy: --pid takes the number of a process, not 'train.py'"), "not a number")
 
 
+# What may be given as a number, and how the sentence begins that says why it is not looked at.
+NO_NUMBERS = {
+    "": "--pid takes the numbers of processes", ",": "--pid takes the numbers of processes", ",;, \n": "--pid takes the numbers of processes",
+    "0": "--pid takes the number of a process, not '0'", "-1": "--pid takes the number of a process", "1.5": "--pid takes the number of a process",
+    "+5": "--pid takes the number of a process", "0x10": "--pid takes the number of a process", "2147483648": "--pid takes the number of a process",
+    "4294967297": "--pid takes the number of a process", "9" * 40: "--pid takes the number of a process", "4194303,": "there is no process 4194303",
+    " 4194303": "there is no process 4194303", "4194303\n4194303\n": "there is no process 4194303", "2": "process 2 has no memory",
+}
+
+
+def rule__whatever_is_given_as_a_number_is_answered_in_one_sentence(box):
+    """`--pid "$(pgrep train)"` gives nothing where no such program runs."""
+    for text, sentence in NO_NUMBERS.items():
+        if text == "2" and not os.path.exists("/proc/2"):
+            continue        # a container has no threads of the kernel
+        run = subprocess.run([box.cuwhy, "explain", "--pid", text], capture_output=True, text=True, env=box.env(), timeout=PATIENCE)
+        assert (run.returncode, run.stdout) == (2, "") and run.stderr.startswith("cuwhy: " + sentence), (text, run.returncode, run.stdout, run.stderr)
+        same(run.stderr.count("\nhint: "), 1, repr(text))
+
+
+def rule__the_number_of_a_thread_stands_for_its_process(box):
+    with running(box, UNSURE["a_thread_that_only_sleeps"][0]) as process:
+        threads = [int(t) for t in os.listdir("/proc/%d/task" % process.pid)]
+        status, told = look(box, max(threads), str(process.pid))
+    same((len(threads), status, told["process"]["pid"], told["others"]), (2, 1, process.pid, []), "said")
+
+
 def copy_program(path, to):
     """By a process of its own: a child of another test, not yet at its exec(), would have the copy open for writing, and it could not be run."""
     subprocess.run(["cp", path, to], check=True)

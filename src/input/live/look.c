@@ -174,7 +174,7 @@ static bool walk_moving(struct process_look *l, uint64_t state, struct py_walked
 	return agreed;
 }
 
-/* While it sleeps in a system call it changes nothing: read, then see that it has slept all the time. */
+/* While it sleeps, or is stopped, it changes nothing: read, then see that it has done nothing else all the time. */
 static bool walk_asleep(struct process_look *l, struct seen *s, struct py_walked *w)
 {
 	for (int i = 0; i < TRIES; i++) {
@@ -187,10 +187,10 @@ static bool walk_asleep(struct process_look *l, struct seen *s, struct py_walked
 			native_copy(s->native, &l->remote, s->task.sp, s->task.pc, NULL);
 		if (!task_read(l->pid, s->task.tid, &now))
 			return false;
-		if (read && now.in_call && now.switches == s->task.switches)
+		if (read && !now.runs && now.switches == s->task.switches)
 			return true;
 		s->task = now;
-		if (!now.in_call)
+		if (now.runs)
 			return false;
 	}
 	return false;
@@ -232,8 +232,11 @@ static bool walk_stopped(struct process_look *l, struct seen *s, struct py_walke
 	struct reading r = {l, s, w, false};
 	uint64_t ns;
 	int rc = while_stopped(s->task.tid, read_stopped, &r, &ns);
+	struct task now;
 
-	l->stop_refused |= rc == -EPERM || rc == -EACCES || rc == -ENOSYS;
+	/* one that is about to end is refused, too */
+	if (rc == -EPERM || rc == -EACCES || rc == -ENOSYS)
+		l->stop_refused |= task_read(l->pid, s->task.tid, &now) && now.runs;
 	if (ns > l->longest_stop_ns)
 		l->longest_stop_ns = ns;
 	l->stops += rc == 0;
@@ -243,7 +246,7 @@ static bool walk_stopped(struct process_look *l, struct seen *s, struct py_walke
 static bool walk_thread(struct process_look *l, struct seen *s, struct py_walked *w)
 {
 	w->n = 0;
-	if (s->task.in_call && walk_asleep(l, s, w))
+	if (!s->task.runs && s->task.sp && walk_asleep(l, s, w))
 		return true;
 	if (s->native)
 		s->native->n = 0;

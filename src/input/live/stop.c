@@ -25,7 +25,8 @@
 
 #include "base/proc.h"
 
-#define PATIENCE_NS	50000000u	/* a thread inside the kernel stops when it comes out of it */
+#define PATIENCE_NS	50000000u	/* a thread that is stuck in the kernel stops when it comes out of it */
+#define WAITS_NS	10000000000u	/* one that is ready for a processor stops when it gets one: it was told, and must not be left alone with that */
 #define STACK_SIZE	(256u << 10)
 
 struct job {
@@ -44,24 +45,22 @@ static void hurry(void)
 	sched_setscheduler(0, SCHED_FIFO, &p);
 }
 
-/* Waits until the only thread that we trace has stopped or ended. Sleeps meanwhile: the thread may need our processor. */
-static int wait_stop(siginfo_t *of, const sigset_t *children)
+/* Waits until the only thread that we trace, `tid`, has stopped or ended. Sleeps meanwhile: the thread may need our processor. */
+static int wait_stop(siginfo_t *of, pid_t tid, const sigset_t *children)
 {
-	uint64_t end = proc_mono_ns() + PATIENCE_NS, now;
+	const struct timespec patience = {.tv_nsec = PATIENCE_NS};
+	uint64_t start = proc_mono_ns();
 
-	for (;;) {
-		struct timespec rest;
-
+	for (bool more = true;;) {
 		of->si_pid = 0;
 		if (waitid(P_ALL, 0, of, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) != 0)
 			return -errno;
 		if (of->si_pid)
 			return of->si_code == CLD_TRAPPED || of->si_code == CLD_STOPPED ? 0 : -ESRCH;
-		now = proc_mono_ns();
-		if (now >= end)
+		if (!more)
 			return -ETIMEDOUT;
-		rest = (struct timespec){.tv_nsec = (long)(end - now)};
-		sigtimedwait(children, NULL, &rest);
+		if (sigtimedwait(children, NULL, &patience) < 0)
+			more = proc_state(tid) == 'R' && proc_mono_ns() - start < WAITS_NS;
 	}
 }
 
@@ -128,7 +127,7 @@ static int stop(struct job *j)
 	hurry();
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
 		return -errno;
-	rc = wait_stop(&why, &children);
+	rc = wait_stop(&why, tid, &children);
 	if (rc)
 		return rc;
 	since = proc_mono_ns();

@@ -34,6 +34,7 @@ void task_parse_call(struct task *t, const char *text)
 	unsigned long long a[6], sp, pc;
 	long call;
 
+	t->runs = str_starts(text, "running");
 	t->in_call = sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx %llx", &call, &a[0], &a[1], &a[2], &a[3],
 			    &a[4], &a[5], &sp, &pc) == 9;
 	if (!t->in_call && sscanf(text, "-1 %llx %llx", &sp, &pc) == 2) {	/* it sleeps, but in no call: a page fault */
@@ -80,11 +81,20 @@ bool task_read(pid_t pid, uint32_t tid, struct task *t)
 		str_copy(t->wchan, sizeof(t->wchan), text);
 	}
 	t->runs = t->state == 'R';
-	if (read_file(text, sizeof(text), pid, tid, "syscall")) {
+	if (read_file(text, sizeof(text), pid, tid, "syscall"))
 		task_parse_call(t, text);
-		t->runs = str_starts(text, "running");
-	}
 	return true;
+}
+
+pid_t task_process(pid_t tid)
+{
+	char text[4096], *at;
+	int pid;
+
+	if (!read_file(text, sizeof(text), tid, (uint32_t)tid, "status") || !(at = strstr(text, "\nTgid:")) ||
+	    sscanf(at + 6, "%d", &pid) != 1 || pid <= 0)
+		return tid;
+	return pid;
 }
 
 size_t tasks_read(pid_t pid, struct task **list)

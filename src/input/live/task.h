@@ -29,6 +29,8 @@ struct task {
 size_t tasks_read(pid_t pid, struct task **list);
 /* One of them again; false: it is gone. */
 bool task_read(pid_t pid, uint32_t tid, struct task *t);
+/* The process that a thread belongs to, which `top -H` lists; the number itself if there is no such thread. */
+pid_t task_process(pid_t tid);
 /* The text of its `syscall` file; for tests. */
 void task_parse_call(struct task *t, const char *text);
 
