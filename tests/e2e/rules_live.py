@@ -1230,8 +1230,61 @@ def rule__a_circle_of_locks_with_a_time_limit_is_not_certain(box):
     text = HUNG["deadlock_rlock"].replace("        b.acquire()", "        b.acquire(timeout=600)")
     with running(box, text) as process:
         status, told = look(box, process.pid)
-    same((status, told["cause"], told["certainty"]), (1, "hang-deadlock", "likely"), "told")
-    assert "time limit" in told["because"], told["because"]
+    same((status, told["cause"], told["certainty"]), (1, "hang-deadlock", "possible"), "told")
+    assert "with a time limit, and goes on by itself" in told["because"], told["because"]
+
+
+def rule__locks_that_come_and_go_form_no_circle(box):
+    """Nine threads take two locks, one at a time: who has which is another one at each moment, and a circle may be put together from several."""
+    text = READY + """
+import threading, time
+locks = [threading.RLock() for _ in range(2)]
+def work(i):
+    while True:
+        with locks[i]: time.sleep(.005)
+        with locks[1 - i]: time.sleep(.005)
+for i in range(8): threading.Thread(target=work, args=(i % 2,), daemon=True).start()
+work(0)
+"""
+    with running(box, text) as process:
+        for _ in range(20):
+            same(look(box, process.pid, "--look", "100ms")[1]["cause"], "none", "cause")
+
+
+# What may end a circle of RLocks -> how sure it may be that it is one, and what must be said.
+BREAKERS = {
+    "nothing": ("", "certain", ""),
+    "an_interrupt": ("signal.signal(signal.SIGINT, raises)", "certain", ""),
+    "a_child_handler_without_a_child": ("signal.signal(signal.SIGCHLD, raises)", "certain", ""),
+    "idle_threads": ("threading.Thread(target=threading.Event().wait, daemon=True).start()", "certain", ""),
+    "an_alarm": ("signal.signal(signal.SIGALRM, raises); signal.alarm(600)", "possible", "SIGALRM, which a timer may send"),
+    "a_signal_of_a_timer": ("signal.signal(40, raises)", "possible", "signal 40, which a timer may send"),
+    "a_signal": ("signal.signal(signal.SIGTERM, raises)", "likely", "SIGTERM"),
+    "a_child_that_ends": ("signal.signal(signal.SIGCHLD, raises); subprocess.Popen(['sleep', '600'])", "possible", "SIGCHLD"),
+    "a_child_that_sends": ("signal.signal(signal.SIGUSR1, raises); subprocess.Popen(['sleep', '600'])", "possible", "SIGUSR1"),
+    "a_thread_that_sends": ("signal.signal(signal.SIGUSR1, raises); threading.Timer(600, print).start()", "possible", "SIGUSR1"),
+    "a_watchdog": ("threading.Timer(600, os._exit, (1,)).start()", "likely", "goes on by itself"),
+    "a_watchdog_of_python": ("import faulthandler; faulthandler.dump_traceback_later(600, exit=True)", "likely", "watchdog"),
+}
+
+
+@each(sorted(BREAKERS))
+def rule__a_circle_that_something_may_end_is_not_certain(box, name):
+    before, sure, words = BREAKERS[name]
+    text = READY + "import os, signal, subprocess\ndef raises(*_): raise TimeoutError\n" + HUNG["deadlock_rlock"][len(READY):].replace("two()\n", "") + before
+    with running(box, text + "\ntwo()\n") as process:
+        status, told = look(box, process.pid)
+    same((status, told["cause"], told["certainty"]), (1, "hang-deadlock", sure), told["because"])
+    assert words in told["because"], told["because"]
+
+
+def rule__a_circle_beside_a_main_thread_that_goes_on_is_only_possible(box):
+    for last in ("time.sleep(600)", "n = 0\nwhile True: n += 1"):
+        text = HUNG["deadlock_rlock"].replace("two()\n", "threading.Thread(target=two, daemon=True).start()\nimport time\n" + last)
+        with running(box.fresh(), text) as process:
+            status, told = look(box, process.pid)
+        same((status, told["cause"], told["certainty"]), (1, "hang-deadlock", "possible"), told["because"])
+        assert "the main thread" in told["because"], told["because"]
 
 
 def rule__native_code_that_holds_the_gil_is_found_through_those_who_wait(box):
