@@ -1287,6 +1287,22 @@ def rule__a_circle_beside_a_main_thread_that_goes_on_is_only_possible(box):
         assert "the main thread" in told["because"], told["because"]
 
 
+def rule__the_main_thread_of_thousands_is_not_left_out(box):
+    """Python's list of threads begins with the newest."""
+    text = """
+import sys, threading, time
+threading.stack_size(65536)
+event = threading.Event()
+for _ in range(4200): threading.Thread(target=event.wait, daemon=True).start()
+print("ready", flush=True)
+time.sleep(1000)
+"""
+    with running(box, text) as process:
+        status, told = look(box, process.pid, "--look", "100ms")
+    same((status, told["cause"], told["certainty"], len(told["live"]["threads"])), (1, "hang-sleep", "possible", 4201), told["title"])
+    same(told["live"]["thread"], process.pid, "the thread to look at")
+
+
 def rule__native_code_that_holds_the_gil_is_found_through_those_who_wait(box):
     text = READY + """
 import ctypes, threading, time

@@ -173,6 +173,7 @@ threading.Timer(AFTER, os.kill, (os.getpid(), signal.SIGUSR1)).start()
 """, True, "threading.Event().wait()"),
     "thread_that_interrupts": ("""
 main_thread = threading.main_thread().ident
+signal.signal(signal.SIGINT, signal.default_int_handler)      # a shell may have had it ignored
 threading.Timer(AFTER, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
 """, True, "threading.Event().wait()"),
     "child_that_sends": ("""

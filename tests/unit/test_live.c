@@ -86,6 +86,7 @@ static void python__frames_of_every_layout_have_their_lines(void **state)
 		struct py_walked w;
 		struct py_frame f;
 		uint64_t outer, inner, thread;
+		bool whole;
 
 		begin(minor);
 		assert_true(p.found);
@@ -93,7 +94,8 @@ static void python__frames_of_every_layout_have_their_lines(void **state)
 		inner = image_frame(image, &p.l, image_code(image, &p.l, "/a/step.py", "step", 40), 2, outer);
 		thread = image_thread(image, &p.l, &p.s, 77, inner, 0);
 		interpreter(thread);
-		assert_int_equal(pyproc_threads(&p, list, 4), 1);
+		assert_int_equal(pyproc_threads(&p, list, 4, &whole), 1);
+		assert_true(whole);
 		assert_true(!p.s.native || list[0].tid == 77);
 		assert_true(pyproc_walk(&p, list[0].state, &w));
 		assert_int_equal(w.n, 2);
@@ -111,6 +113,7 @@ static void python__chains_that_never_end_are_cut(void **state)
 	struct py_thread list[64];
 	struct py_walked w;
 	uint64_t frame, thread;
+	bool whole;
 
 	(void)state;
 	for (unsigned minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
@@ -120,7 +123,8 @@ static void python__chains_that_never_end_are_cut(void **state)
 		thread = image_thread(image, &p.l, &p.s, 5, frame, 0);
 		image_put(image, thread + p.s.thread_next, thread, 8);
 		image_put(image, interpreter(thread) + p.s.next, IMAGE_AT, 8);
-		assert_int_equal(pyproc_threads(&p, list, 64), 64);
+		assert_int_equal(pyproc_threads(&p, list, 64, &whole), 64);
+		assert_false(whole);
 		assert_true(pyproc_walk(&p, thread, &w));
 		assert_true(w.cut);
 		assert_int_equal(w.n, PY_FRAMES_MAX);

@@ -64,11 +64,20 @@ void look_close(struct process_look *l)
 
 /* --- threads ------------------------------------------------------------------------------------------- */
 
+/* The kernel lists threads from the oldest to the newest, Python from the newest to the oldest: the next one asked for is beside the last. */
 struct seen *look_thread(const struct process_look *l, uint32_t tid)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (l->thread[i].task.tid == tid)
+	static size_t last;
+	size_t n = l->n;
+
+	for (size_t k = 0; k < n; k++) {
+		size_t i = (last + (k % 2 ? n - (k + 1) / 2 % n : k / 2)) % n;
+
+		if (l->thread[i].task.tid == tid) {
+			last = i;
 			return &l->thread[i];
+		}
+	}
 	return NULL;
 }
 
@@ -200,8 +209,9 @@ void look_native(struct process_look *l, struct seen *s)
 {
 	struct py_walked *w;
 
-	if (s->native || !s->task.in_call)
+	if (s->native || !s->task.in_call || l->n_native == NATIVE_THREADS)
 		return;
+	l->n_native++;
 	w = xmalloc(sizeof(*w));
 	s->native = xcalloc(1, sizeof(*s->native));
 	if (!walk_asleep(l, s, w))
@@ -349,30 +359,45 @@ static void note_frames(struct process_look *l, struct seen *s, const struct py_
 	s->moved |= frames_moved(s->frame, s->n, now, n);
 }
 
-/* Threads of Python, and the kernel's number of each. */
+#define THREADS_MORE 64	/* since the kernel was asked for its list */
+
+/* Threads of Python, and the kernel's number of each. Where their list changes all the time, what is known of the others stays. */
 static void note_python(struct process_look *l)
 {
-	struct py_thread *list = xcalloc(PY_THREADS_MAX, sizeof(*list));
-	size_t n;
+	size_t max = l->n + THREADS_MORE, n = 0;
+	struct py_thread *list = xcalloc(max, sizeof(*list));
 
-	remote_forget(&l->remote);
-	n = pyproc_threads(&l->py, list, PY_THREADS_MAX);
-	for (size_t i = 0; i < l->n; i++)
+	l->some_left_out = true;
+	for (int i = 0; i < TRIES && l->some_left_out; i++) {
+		bool whole;
+
+		remote_forget(&l->remote);
+		n = pyproc_threads(&l->py, list, max, &whole);
+		l->some_left_out = !whole;
+	}
+	for (size_t i = 0; i < l->n && !l->some_left_out; i++)
 		l->thread[i].py = (struct py_thread){0};
 	for (size_t i = 0; i < n; i++) {
 		struct seen *s = look_thread(l, list[i].tid);
 
-		if (s && !s->py.state)
+		if (s && (!s->py.state || l->some_left_out))
 			s->py = list[i];
 	}
 	free(list);
 }
 
-/* Native stacks of those threads whose wait is to be explained. */
-static void want_native(const struct process_look *l, struct seen *s)
+static bool is_read(const struct process_look *l, const struct seen *s)
 {
-	if (!s->native && (s->py.state || s->task.tid == (uint32_t)l->pid))
-		s->native = xcalloc(1, sizeof(*s->native));
+	return !s->gone && (s->py.state || s->task.tid == (uint32_t)l->pid);
+}
+
+/* Native stacks of those threads whose wait is to be explained. */
+static void want_native(struct process_look *l, struct seen *s)
+{
+	if (s->native || l->n_native == NATIVE_THREADS)
+		return;
+	s->native = xcalloc(1, sizeof(*s->native));
+	l->n_native++;
 }
 
 bool look_once(struct process_look *l)
@@ -392,9 +417,9 @@ bool look_once(struct process_look *l)
 		for (size_t i = 0; i < l->n; i++) {
 			struct seen *s = &l->thread[i];
 
-			want_native(l, s);
-			if (s->gone || !s->native)
+			if (!is_read(l, s))
 				continue;
+			want_native(l, s);
 			if (!walk_thread(l, s, w)) {
 				s->unread = true;
 				continue;

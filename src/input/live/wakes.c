@@ -16,6 +16,7 @@
 #include "input/live/pyloop.h"
 #include "input/live/waits.h"
 
+#define LEFT_OUT "some of its threads could not be read: their list changed all the time"
 #define KIN_LOOKED_AT	64u	/* more processes are not looked at: there may be hundreds of workers, all alike */
 
 /* --- whose code a thread runs --------------------------------------------------------------------------- */
@@ -312,6 +313,8 @@ const char *what_wakes(const struct live *of, const struct live_thread *t, struc
 		if (has_own_limit(t, l->torch_path))
 			return pool_printf(pool, "%s %s", live_thread_name(t, pool), what_it_does(t, pool));
 	}
+	if (l->some_left_out)
+		return LEFT_OUT;
 	if (t->public)
 		return "it is a named pipe, which any process may open";
 	if (of_other_thread(t))
@@ -453,7 +456,7 @@ const char *what_ends_circle(const struct live *of, struct process_look *l, stru
 			 : NULL;
 	if (of_timer)
 		return handler;
-	who = of_who_goes_on(of, l, pool);
+	who = l->some_left_out ? LEFT_OUT : of_who_goes_on(of, l, pool);
 	if (number && !who)
 		who = of_children(l->pid, pool);
 	if (number && who)
