@@ -1303,6 +1303,28 @@ time.sleep(1000)
     same(told["live"]["thread"], process.pid, "the thread to look at")
 
 
+@each(in_every_python(("deadlock_rlock", "queue")))
+def rule__a_program_in_a_container_is_read_from_outside(box, test):
+    """Where its threads have other numbers than outside."""
+    name, _, python = of_every_python(test)
+    argv = box.script(HUNG[name])
+    if python:
+        argv[0] = python
+    if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True).returncode != 0:
+        raise Skip("a namespace of processes cannot be made here")
+    process = subprocess.Popen(["unshare", "--pid", "--fork"] + argv, stdout=subprocess.PIPE, text=True, env=box.env(), start_new_session=True)
+    try:
+        same(process.stdout.readline(), "ready\n", "said")
+        settle(process.pid)
+        with open("/proc/%d/task/%d/children" % (process.pid, process.pid), encoding="utf-8") as f:
+            child = int(f.read())
+        status, told = look(box, child)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    same((status, told["cause"], (told["where"] or {}).get("line")), (1, re.search(r"cause: (\S+)", HUNG[name]).group(1), here(HUNG[name])), told["title"])
+
+
 def rule__native_code_that_holds_the_gil_is_found_through_those_who_wait(box):
     text = READY + """
 import ctypes, threading, time

@@ -65,20 +65,26 @@ void look_close(struct process_look *l)
 /* --- threads ------------------------------------------------------------------------------------------- */
 
 /* The kernel lists threads from the oldest to the newest, Python from the newest to the oldest: the next one asked for is beside the last. */
-struct seen *look_thread(const struct process_look *l, uint32_t tid)
+static struct seen *find(const struct process_look *l, uint32_t tid, bool inner)
 {
 	static size_t last;
 	size_t n = l->n;
 
 	for (size_t k = 0; k < n; k++) {
 		size_t i = (last + (k % 2 ? n - (k + 1) / 2 % n : k / 2)) % n;
+		const struct task *t = &l->thread[i].task;
 
-		if (l->thread[i].task.tid == tid) {
+		if ((inner ? t->inner_tid : t->tid) == tid) {
 			last = i;
 			return &l->thread[i];
 		}
 	}
 	return NULL;
+}
+
+struct seen *look_thread(const struct process_look *l, uint32_t tid)
+{
+	return find(l, tid, false);
 }
 
 struct seen *look_state(const struct process_look *l, uint64_t state)
@@ -364,7 +370,7 @@ static void note_frames(struct process_look *l, struct seen *s, const struct py_
 /* Threads of Python, and the kernel's number of each. Where their list changes all the time, what is known of the others stays. */
 static void note_python(struct process_look *l)
 {
-	size_t max = l->n + THREADS_MORE, n = 0;
+	size_t max = l->n + THREADS_MORE, n = 0, found = 0;
 	struct py_thread *list = xcalloc(max, sizeof(*list));
 
 	l->some_left_out = true;
@@ -378,11 +384,13 @@ static void note_python(struct process_look *l)
 	for (size_t i = 0; i < l->n && !l->some_left_out; i++)
 		l->thread[i].py = (struct py_thread){0};
 	for (size_t i = 0; i < n; i++) {
-		struct seen *s = look_thread(l, list[i].tid);
+		struct seen *s = find(l, list[i].tid, true);
 
+		found += s != NULL;
 		if (s && (!s->py.state || l->some_left_out))
 			s->py = list[i];
 	}
+	l->some_left_out |= n && !found;
 	free(list);
 }
 

@@ -11,6 +11,7 @@
 
 struct task {
 	uint32_t tid;
+	uint32_t inner_tid;	/* its number as it knows it itself: in a container, another one */
 	char name[32];
 	char state;		/* R, S, D, T, t, Z */
 	char wchan[64];		/* where in the kernel; "" = not known */

@@ -16,7 +16,7 @@
 #include "input/live/pyloop.h"
 #include "input/live/waits.h"
 
-#define LEFT_OUT "some of its threads could not be read: their list changed all the time"
+#define LEFT_OUT "some of its Python threads could not be read"
 #define KIN_LOOKED_AT	64u	/* more processes are not looked at: there may be hundreds of workers, all alike */
 
 /* --- whose code a thread runs --------------------------------------------------------------------------- */
