@@ -74,6 +74,7 @@ struct live_thread {
 	uint32_t holder;	/* the thread that has what it waits for; 0 = not known */
 	bool holder_sure;	/* CPython itself says so */
 	bool timed;		/* it waits with a time limit, and goes on then */
+	bool in_circle;		/* it is one of those that wait for each other's locks */
 	bool alone;		/* the other end of the pipe or socket that it waits on is in this process, if anywhere */
 	uint32_t peer;		/* the process that it waits for; 0 = not known */
 	const char *peer_text;	/* what is known about it: "it has ended", "python worker.py, which runs" */
@@ -109,7 +110,7 @@ struct live {
 	const char *wakes;	/* hung: what goes on by itself, and may end the wait; NULL = nothing that is known */
 	uint32_t peer_works;	/* not hung: the main thread waits for this process, which works; 0 = it does not */
 	bool deadlock, deadlock_sure;
-	bool deadlock_timed;	/* one of them goes on after a while */
+	bool deadlock_timed;	/* something goes on by itself that may end it: `wakes` says what */
 	struct live_gpu *gpu;
 	size_t n_gpus;
 	bool recorded;		/* a recorder of cuwhy is inside */

@@ -50,7 +50,7 @@ int cmd_document(int argc, char **argv);
  * Not for commands that start programs: those would inherit the limit. */
 void cmd_bound_memory(void);
 
-/* Reports a failure of cuwhy itself, as text or as the JSON object; returns `status`. */
+/* Reports a failure of cuwhy itself, as text or as the JSON object; returns `status`. `e` may be NULL or empty, but should not. */
 int cmd_fail(FILE *out, bool json, const struct err *e, int status);
 
 /* On stderr: what is wrong with a recording, as far as it was read; nothing if nothing is. */

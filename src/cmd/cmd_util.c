@@ -28,6 +28,10 @@ void cmd_bound_memory(void)
 
 int cmd_fail(FILE *out, bool json, const struct err *e, int status)
 {
+	static const struct err untold = {.msg = "it failed, and does not know why: that is a mistake in cuwhy"};
+
+	if (!e || !e->msg[0])
+		e = &untold;
 	progress_end();
 	if (!json) {
 		fprintf(stderr, "cuwhy: %s\n", e->msg);

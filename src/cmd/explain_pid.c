@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "input/live/input.h"
+#include "input/live/task.h"
 #include "judge/live.h"
 #include "judge/verdict.h"
 #include "probe/probe.h"
@@ -24,19 +25,23 @@
 
 struct pids { pid_t *list; size_t n, cap; };
 
+#define BETWEEN_PIDS ";, \t\n"	/* pgrep prints one per line */
+
 static int add_pid(struct pids *p, const char *word, struct err *e)
 {
-	uint64_t pid;
+	uint64_t number;
+	pid_t pid;
 
-	if (!str_u64(word, &pid) || !pid || pid > INT32_MAX) {
+	if (!str_u64(word, &number) || !number || number > INT32_MAX) {
 		err_set(e, -EINVAL, "--pid takes the number of a process, not '%s'", word);
 		return err_hint(e, "for example: cuwhy explain --pid 4711");
 	}
+	pid = task_process((pid_t)number);
 	for (size_t i = 0; i < p->n; i++)
-		if (p->list[i] == (pid_t)pid)
+		if (p->list[i] == pid)
 			return 0;
 	p->list = xgrow(p->list, p->n, &p->cap, sizeof(*p->list));
-	p->list[p->n++] = (pid_t)pid;
+	p->list[p->n++] = pid;
 	return 0;
 }
 
@@ -45,7 +50,7 @@ static int read_pids(struct pids *p, const struct explain_pid *o, struct err *e)
 	char *words = o->pids ? xstrdup(o->pids) : NULL, *rest = words, *word;
 	int rc = 0;
 
-	while (!rc && rest && (word = strsep(&rest, ";,")))
+	while (!rc && rest && (word = strsep(&rest, BETWEEN_PIDS)))
 		rc = *word ? add_pid(p, word, e) : 0;
 	free(words);
 	for (int i = 0; !rc && i < o->n_more; i++)
@@ -55,6 +60,9 @@ static int read_pids(struct pids *p, const struct explain_pid *o, struct err *e)
 	if (!rc && !p->n && o->all) {
 		err_set(e, -ESRCH, "no process that you may look at has loaded CUDA");
 		rc = err_hint(e, "for those of other users: sudo cuwhy explain --all");
+	} else if (!rc && !p->n) {
+		err_set(e, -EINVAL, "--pid takes the numbers of processes, and there is none in '%s'", o->pids ? o->pids : "");
+		rc = err_hint(e, "if pgrep should have said one: no process of that name runs");
 	}
 	return rc;
 }

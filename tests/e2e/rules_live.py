@@ -1093,6 +1093,33 @@ def rule__who_cannot_be_looked_at_is_told_in_one_sentence(box):
     same((run.returncode, run.stderr.splitlines()[0]), (2, "cuwhy: --pid takes the number of a process, not 'train.py'"), "not a number")
 
 
+# What may be given as a number, and how the sentence begins that says why it is not looked at.
+NO_NUMBERS = {
+    "": "--pid takes the numbers of processes", ",": "--pid takes the numbers of processes", ",;, \n": "--pid takes the numbers of processes",
+    "0": "--pid takes the number of a process, not '0'", "-1": "--pid takes the number of a process", "1.5": "--pid takes the number of a process",
+    "+5": "--pid takes the number of a process", "0x10": "--pid takes the number of a process", "2147483648": "--pid takes the number of a process",
+    "4294967297": "--pid takes the number of a process", "9" * 40: "--pid takes the number of a process", "4194303,": "there is no process 4194303",
+    " 4194303": "there is no process 4194303", "4194303\n4194303\n": "there is no process 4194303", "2": "process 2 has no memory",
+}
+
+
+def rule__whatever_is_given_as_a_number_is_answered_in_one_sentence(box):
+    """`--pid "$(pgrep train)"` gives nothing where no such program runs."""
+    for text, sentence in NO_NUMBERS.items():
+        if text == "2" and not os.path.exists("/proc/2"):
+            continue        # a container has no threads of the kernel
+        run = subprocess.run([box.cuwhy, "explain", "--pid", text], capture_output=True, text=True, env=box.env(), timeout=PATIENCE)
+        assert (run.returncode, run.stdout) == (2, "") and run.stderr.startswith("cuwhy: " + sentence), (text, run.returncode, run.stdout, run.stderr)
+        same(run.stderr.count("\nhint: "), 1, repr(text))
+
+
+def rule__the_number_of_a_thread_stands_for_its_process(box):
+    with running(box, UNSURE["a_thread_that_only_sleeps"][0]) as process:
+        threads = [int(t) for t in os.listdir("/proc/%d/task" % process.pid)]
+        status, told = look(box, max(threads), str(process.pid))
+    same((len(threads), status, told["process"]["pid"], told["others"]), (2, 1, process.pid, []), "said")
+
+
 def copy_program(path, to):
     """By a process of its own: a child of another test, not yet at its exec(), would have the copy open for writing, and it could not be run."""
     subprocess.run(["cp", path, to], check=True)
@@ -1203,8 +1230,99 @@ def rule__a_circle_of_locks_with_a_time_limit_is_not_certain(box):
     text = HUNG["deadlock_rlock"].replace("        b.acquire()", "        b.acquire(timeout=600)")
     with running(box, text) as process:
         status, told = look(box, process.pid)
-    same((status, told["cause"], told["certainty"]), (1, "hang-deadlock", "likely"), "told")
-    assert "time limit" in told["because"], told["because"]
+    same((status, told["cause"], told["certainty"]), (1, "hang-deadlock", "possible"), "told")
+    assert "with a time limit, and goes on by itself" in told["because"], told["because"]
+
+
+def rule__locks_that_come_and_go_form_no_circle(box):
+    """Nine threads take two locks, one at a time: who has which is another one at each moment, and a circle may be put together from several."""
+    text = READY + """
+import threading, time
+locks = [threading.RLock() for _ in range(2)]
+def work(i):
+    while True:
+        with locks[i]: time.sleep(.005)
+        with locks[1 - i]: time.sleep(.005)
+for i in range(8): threading.Thread(target=work, args=(i % 2,), daemon=True).start()
+work(0)
+"""
+    with running(box, text) as process:
+        for _ in range(20):
+            same(look(box, process.pid, "--look", "100ms")[1]["cause"], "none", "cause")
+
+
+# What may end a circle of RLocks -> how sure it may be that it is one, and what must be said.
+BREAKERS = {
+    "nothing": ("", "certain", ""),
+    "an_interrupt": ("signal.signal(signal.SIGINT, raises)", "certain", ""),
+    "a_child_handler_without_a_child": ("signal.signal(signal.SIGCHLD, raises)", "certain", ""),
+    "idle_threads": ("threading.Thread(target=threading.Event().wait, daemon=True).start()", "certain", ""),
+    "an_alarm": ("signal.signal(signal.SIGALRM, raises); signal.alarm(600)", "possible", "SIGALRM, which a timer may send"),
+    "a_signal_of_a_timer": ("signal.signal(40, raises)", "possible", "signal 40, which a timer may send"),
+    "a_signal": ("signal.signal(signal.SIGTERM, raises)", "likely", "SIGTERM"),
+    "a_child_that_ends": ("signal.signal(signal.SIGCHLD, raises); subprocess.Popen(['sleep', '600'])", "possible", "SIGCHLD"),
+    "a_child_that_sends": ("signal.signal(signal.SIGUSR1, raises); subprocess.Popen(['sleep', '600'])", "possible", "SIGUSR1"),
+    "a_thread_that_sends": ("signal.signal(signal.SIGUSR1, raises); threading.Timer(600, print).start()", "possible", "SIGUSR1"),
+    "a_watchdog": ("threading.Timer(600, os._exit, (1,)).start()", "likely", "goes on by itself"),
+    "a_watchdog_of_python": ("import faulthandler; faulthandler.dump_traceback_later(600, exit=True)", "likely", "watchdog"),
+}
+
+
+@each(sorted(BREAKERS))
+def rule__a_circle_that_something_may_end_is_not_certain(box, name):
+    before, sure, words = BREAKERS[name]
+    text = READY + "import os, signal, subprocess\ndef raises(*_): raise TimeoutError\n" + HUNG["deadlock_rlock"][len(READY):].replace("two()\n", "") + before
+    with running(box, text + "\ntwo()\n") as process:
+        status, told = look(box, process.pid)
+    same((status, told["cause"], told["certainty"]), (1, "hang-deadlock", sure), told["because"])
+    assert words in told["because"], told["because"]
+
+
+def rule__a_circle_beside_a_main_thread_that_goes_on_is_only_possible(box):
+    for last in ("time.sleep(600)", "n = 0\nwhile True: n += 1"):
+        text = HUNG["deadlock_rlock"].replace("two()\n", "threading.Thread(target=two, daemon=True).start()\nimport time\n" + last)
+        with running(box.fresh(), text) as process:
+            status, told = look(box, process.pid)
+        same((status, told["cause"], told["certainty"]), (1, "hang-deadlock", "possible"), told["because"])
+        assert "the main thread" in told["because"], told["because"]
+
+
+def rule__the_main_thread_of_thousands_is_not_left_out(box):
+    """Python's list of threads begins with the newest."""
+    text = """
+import sys, threading, time
+threading.stack_size(65536)
+event = threading.Event()
+for _ in range(4200): threading.Thread(target=event.wait, daemon=True).start()
+print("ready", flush=True)
+time.sleep(1000)
+"""
+    with running(box, text) as process:
+        status, told = look(box, process.pid, "--look", "100ms")
+    same((status, told["cause"], told["certainty"], len(told["live"]["threads"])), (1, "hang-sleep", "possible", 4201), told["title"])
+    same(told["live"]["thread"], process.pid, "the thread to look at")
+
+
+@each(in_every_python(("deadlock_rlock", "queue")))
+def rule__a_program_in_a_container_is_read_from_outside(box, test):
+    """Where its threads have other numbers than outside."""
+    name, _, python = of_every_python(test)
+    argv = box.script(HUNG[name])
+    if python:
+        argv[0] = python
+    if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True).returncode != 0:
+        raise Skip("a namespace of processes cannot be made here")
+    process = subprocess.Popen(["unshare", "--pid", "--fork"] + argv, stdout=subprocess.PIPE, text=True, env=box.env(), start_new_session=True)
+    try:
+        same(process.stdout.readline(), "ready\n", "said")
+        settle(process.pid)
+        with open("/proc/%d/task/%d/children" % (process.pid, process.pid), encoding="utf-8") as f:
+            child = int(f.read())
+        status, told = look(box, child)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    same((status, told["cause"], (told["where"] or {}).get("line")), (1, re.search(r"cause: (\S+)", HUNG[name]).group(1), here(HUNG[name])), told["title"])
 
 
 def rule__native_code_that_holds_the_gil_is_found_through_those_who_wait(box):

@@ -57,11 +57,12 @@ static void read_python(const uint8_t *data, size_t size, uint64_t code_type)
 	struct pool pool = {0};
 	struct pyproc p;
 	struct remote r;
+	bool whole;
 	size_t n;
 
 	remote_init(&r, fetch, &m);
 	pyproc_at(&p, &r, AT, code_type, 0x03000000u | (uint32_t)(8 + data[0] % 8) << 16);
-	n = pyproc_threads(&p, list, MOST_THREADS);
+	n = pyproc_threads(&p, list, MOST_THREADS, &whole);
 	for (size_t i = 0; i < n; i++) {
 		read_stack(&p, list[i].state, &pool);
 		pyproc_gil_holder(&p, list[i].gil);

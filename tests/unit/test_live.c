@@ -86,6 +86,7 @@ static void python__frames_of_every_layout_have_their_lines(void **state)
 		struct py_walked w;
 		struct py_frame f;
 		uint64_t outer, inner, thread;
+		bool whole;
 
 		begin(minor);
 		assert_true(p.found);
@@ -93,7 +94,8 @@ static void python__frames_of_every_layout_have_their_lines(void **state)
 		inner = image_frame(image, &p.l, image_code(image, &p.l, "/a/step.py", "step", 40), 2, outer);
 		thread = image_thread(image, &p.l, &p.s, 77, inner, 0);
 		interpreter(thread);
-		assert_int_equal(pyproc_threads(&p, list, 4), 1);
+		assert_int_equal(pyproc_threads(&p, list, 4, &whole), 1);
+		assert_true(whole);
 		assert_true(!p.s.native || list[0].tid == 77);
 		assert_true(pyproc_walk(&p, list[0].state, &w));
 		assert_int_equal(w.n, 2);
@@ -111,6 +113,7 @@ static void python__chains_that_never_end_are_cut(void **state)
 	struct py_thread list[64];
 	struct py_walked w;
 	uint64_t frame, thread;
+	bool whole;
 
 	(void)state;
 	for (unsigned minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
@@ -120,7 +123,8 @@ static void python__chains_that_never_end_are_cut(void **state)
 		thread = image_thread(image, &p.l, &p.s, 5, frame, 0);
 		image_put(image, thread + p.s.thread_next, thread, 8);
 		image_put(image, interpreter(thread) + p.s.next, IMAGE_AT, 8);
-		assert_int_equal(pyproc_threads(&p, list, 64), 64);
+		assert_int_equal(pyproc_threads(&p, list, 64, &whole), 64);
+		assert_false(whole);
 		assert_true(pyproc_walk(&p, thread, &w));
 		assert_true(w.cut);
 		assert_int_equal(w.n, PY_FRAMES_MAX);
@@ -198,14 +202,14 @@ static void task__a_system_call_is_read_with_its_arguments(void **state)
 
 	(void)state;
 	task_parse_call(&t, "202 0x55aa 0x189 0x0 0x0 0x0 0xffffffff 0x7ffd10 0x7f00ab\n");
-	assert_true(t.in_call);
+	assert_true(t.in_call && !t.runs);
 	assert_int_equal(t.call, SYS_futex);
 	assert_true(t.arg[0] == 0x55aa && t.sp == 0x7ffd10 && t.pc == 0x7f00ab);
 	t = (struct task){0};
 	task_parse_call(&t, "running\n");
-	assert_false(t.in_call);
-	task_parse_call(&t, "-1 0x7ffd10 0x7f00ab\n");
-	assert_false(t.in_call);
+	assert_true(t.runs && !t.in_call);
+	task_parse_call(&t, "-1 0x7ffd10 0x7f00ab\n");	/* a page fault, or it is stopped */
+	assert_false(t.in_call || t.runs);
 	assert_true(t.sp == 0x7ffd10);
 }
 
@@ -219,6 +223,7 @@ static void target__mappings_are_found_by_address_and_name(void **state)
 			 "not a line\n"
 			 "7000-8000 rw-p 00000000 00:00 0 [stack]\n");
 	assert_int_equal(t.n_maps, 3);
+	assert_true(t.is_32bit);
 	assert_int_equal(t.n_modules, 1);
 	assert_true(target_module(&t, 0x2fff) == target_has(&t, "libcuda.so"));
 	assert_null(target_module(&t, 0x1fff));	/* no code */

@@ -64,12 +64,27 @@ void look_close(struct process_look *l)
 
 /* --- threads ------------------------------------------------------------------------------------------- */
 
+/* The kernel lists threads from the oldest to the newest, Python from the newest to the oldest: the next one asked for is beside the last. */
+static struct seen *find(const struct process_look *l, uint32_t tid, bool inner)
+{
+	static size_t last;
+	size_t n = l->n;
+
+	for (size_t k = 0; k < n; k++) {
+		size_t i = (last + (k % 2 ? n - (k + 1) / 2 % n : k / 2)) % n;
+		const struct task *t = &l->thread[i].task;
+
+		if ((inner ? t->inner_tid : t->tid) == tid) {
+			last = i;
+			return &l->thread[i];
+		}
+	}
+	return NULL;
+}
+
 struct seen *look_thread(const struct process_look *l, uint32_t tid)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (l->thread[i].task.tid == tid)
-			return &l->thread[i];
-	return NULL;
+	return find(l, tid, false);
 }
 
 struct seen *look_state(const struct process_look *l, uint64_t state)
@@ -174,7 +189,7 @@ static bool walk_moving(struct process_look *l, uint64_t state, struct py_walked
 	return agreed;
 }
 
-/* While it sleeps in a system call it changes nothing: read, then see that it has slept all the time. */
+/* While it sleeps, or is stopped, it changes nothing: read, then see that it has done nothing else all the time. */
 static bool walk_asleep(struct process_look *l, struct seen *s, struct py_walked *w)
 {
 	for (int i = 0; i < TRIES; i++) {
@@ -187,10 +202,10 @@ static bool walk_asleep(struct process_look *l, struct seen *s, struct py_walked
 			native_copy(s->native, &l->remote, s->task.sp, s->task.pc, NULL);
 		if (!task_read(l->pid, s->task.tid, &now))
 			return false;
-		if (read && now.in_call && now.switches == s->task.switches)
+		if (read && !now.runs && now.switches == s->task.switches)
 			return true;
 		s->task = now;
-		if (!now.in_call)
+		if (now.runs)
 			return false;
 	}
 	return false;
@@ -200,8 +215,9 @@ void look_native(struct process_look *l, struct seen *s)
 {
 	struct py_walked *w;
 
-	if (s->native || !s->task.in_call)
+	if (s->native || !s->task.in_call || l->n_native == NATIVE_THREADS)
 		return;
+	l->n_native++;
 	w = xmalloc(sizeof(*w));
 	s->native = xcalloc(1, sizeof(*s->native));
 	if (!walk_asleep(l, s, w))
@@ -209,35 +225,48 @@ void look_native(struct process_look *l, struct seen *s)
 	free(w);
 }
 
+/* What is read of a thread while it is stopped. */
+struct reading {
+	struct process_look *l;
+	struct seen *s;
+	struct py_walked *w;
+	bool read;
+};
+
+static void read_stopped(const struct stopped *stop, void *arg)
+{
+	struct reading *r = arg;
+
+	remote_forget(&r->l->remote);
+	r->read = !r->s->py.state || pyproc_walk(&r->l->py, r->s->py.state, r->w);
+	if (r->s->native)
+		native_copy(r->s->native, &r->l->remote, stop->sp, stop->pc, stop->reg);
+}
+
 static bool walk_stopped(struct process_look *l, struct seen *s, struct py_walked *w)
 {
-	struct stopped stop;
-	bool read = false, stopped = stop_begin(&stop, s->task.tid);
+	struct reading r = {l, s, w, false};
 	uint64_t ns;
+	int rc = while_stopped(s->task.tid, read_stopped, &r, &ns);
+	struct task now;
 
-	if (!stopped && (errno == EPERM || errno == EACCES))
-		l->stop_refused = true;
-	if (stopped) {
-		remote_forget(&l->remote);
-		read = !s->py.state || pyproc_walk(&l->py, s->py.state, w);
-		if (s->native)
-			native_copy(s->native, &l->remote, stop.sp, stop.pc, stop.reg);
-	}
-	ns = stop_end(&stop);
+	/* one that is about to end is refused, too */
+	if (rc == -EPERM || rc == -EACCES || rc == -ENOSYS)
+		l->stop_refused |= task_read(l->pid, s->task.tid, &now) && now.runs;
 	if (ns > l->longest_stop_ns)
 		l->longest_stop_ns = ns;
-	l->stops += stopped;
-	return read;
+	l->stops += rc == 0;
+	return r.read;
 }
 
 static bool walk_thread(struct process_look *l, struct seen *s, struct py_walked *w)
 {
 	w->n = 0;
-	if (s->task.in_call && walk_asleep(l, s, w))
+	if (!s->task.runs && s->task.sp && walk_asleep(l, s, w))
 		return true;
 	if (s->native)
 		s->native->n = 0;
-	if (!l->o.no_stop && !l->stop_refused && !s->task.in_call && walk_stopped(l, s, w))
+	if (!l->o.no_stop && !l->stop_refused && s->task.runs && !l->target.is_32bit && walk_stopped(l, s, w))
 		return true;
 	return s->py.state && walk_moving(l, s->py.state, w);
 }
@@ -336,30 +365,47 @@ static void note_frames(struct process_look *l, struct seen *s, const struct py_
 	s->moved |= frames_moved(s->frame, s->n, now, n);
 }
 
-/* Threads of Python, and the kernel's number of each. */
+#define THREADS_MORE 64	/* since the kernel was asked for its list */
+
+/* Threads of Python, and the kernel's number of each. Where their list changes all the time, what is known of the others stays. */
 static void note_python(struct process_look *l)
 {
-	struct py_thread *list = xcalloc(PY_THREADS_MAX, sizeof(*list));
-	size_t n;
+	size_t max = l->n + THREADS_MORE, n = 0, found = 0;
+	struct py_thread *list = xcalloc(max, sizeof(*list));
 
-	remote_forget(&l->remote);
-	n = pyproc_threads(&l->py, list, PY_THREADS_MAX);
-	for (size_t i = 0; i < l->n; i++)
+	l->some_left_out = true;
+	for (int i = 0; i < TRIES && l->some_left_out; i++) {
+		bool whole;
+
+		remote_forget(&l->remote);
+		n = pyproc_threads(&l->py, list, max, &whole);
+		l->some_left_out = !whole;
+	}
+	for (size_t i = 0; i < l->n && !l->some_left_out; i++)
 		l->thread[i].py = (struct py_thread){0};
 	for (size_t i = 0; i < n; i++) {
-		struct seen *s = look_thread(l, list[i].tid);
+		struct seen *s = find(l, list[i].tid, true);
 
-		if (s && !s->py.state)
+		found += s != NULL;
+		if (s && (!s->py.state || l->some_left_out))
 			s->py = list[i];
 	}
+	l->some_left_out |= n && !found;
 	free(list);
 }
 
-/* Native stacks of those threads whose wait is to be explained. */
-static void want_native(const struct process_look *l, struct seen *s)
+static bool is_read(const struct process_look *l, const struct seen *s)
 {
-	if (!s->native && (s->py.state || s->task.tid == (uint32_t)l->pid))
-		s->native = xcalloc(1, sizeof(*s->native));
+	return !s->gone && (s->py.state || s->task.tid == (uint32_t)l->pid);
+}
+
+/* Native stacks of those threads whose wait is to be explained. */
+static void want_native(struct process_look *l, struct seen *s)
+{
+	if (s->native || l->n_native == NATIVE_THREADS)
+		return;
+	s->native = xcalloc(1, sizeof(*s->native));
+	l->n_native++;
 }
 
 bool look_once(struct process_look *l)
@@ -379,9 +425,9 @@ bool look_once(struct process_look *l)
 		for (size_t i = 0; i < l->n; i++) {
 			struct seen *s = &l->thread[i];
 
-			want_native(l, s);
-			if (s->gone || !s->native)
+			if (!is_read(l, s))
 				continue;
+			want_native(l, s);
 			if (!walk_thread(l, s, w)) {
 				s->unread = true;
 				continue;

@@ -27,6 +27,7 @@ struct look_options {
 #define LOOKS		6u
 #define LOOKS_MOST	(4 * LOOKS)	/* where a thread hardly got a processor between them */
 #define LOOK_WINDOW_NS	1000000000u
+#define NATIVE_THREADS	4096u	/* 64 MiB; of further ones only what Python and the kernel say is told */
 
 struct seen_frame {
 	struct py_raw raw;
@@ -66,6 +67,8 @@ struct process_look {
 	struct pool pool;
 	struct seen *thread;
 	size_t n, cap;
+	size_t n_native;	/* threads whose native stacks are kept */
+	bool some_left_out;	/* the list of Python's threads could not be read to its end */
 	unsigned looks;
 	uint64_t first_ns, last_ns, longest_stop_ns;
 	unsigned stops;

@@ -189,29 +189,36 @@ static bool read_thread(struct pyproc *p, uint64_t state, struct py_thread *to)
 	return true;
 }
 
-size_t pyproc_threads(struct pyproc *p, struct py_thread *list, size_t max)
+/* Those of one interpreter, behind the `n` that are there; false if these are not all. */
+static bool add_threads(struct pyproc *p, uint64_t interpreter, struct py_thread *list, size_t *n, size_t max)
 {
-	uint64_t interpreter = 0, state;
+	uint64_t gil = gil_of(p, interpreter), state = 0;
+
+	if (!remote_word(p->r, interpreter + p->s.threads, &state))
+		return false;
+	while (state) {
+		if (*n == max || !read_thread(p, state, &list[*n]))
+			return false;
+		list[*n].gil = gil;
+		list[(*n)++].gil_size = p->s.gil_size;
+		if (!remote_word(p->r, state + p->s.thread_next, &state))
+			return false;
+	}
+	return true;
+}
+
+size_t pyproc_threads(struct pyproc *p, struct py_thread *list, size_t max, bool *whole)
+{
+	uint64_t interpreter = 0;
 	size_t n = 0;
 
-	if (!p->found || !remote_word(p->r, p->runtime + p->s.head, &interpreter))
+	*whole = true;
+	if (!p->found)
 		return 0;
-	for (int i = 0; interpreter && i < INTERPRETERS_MAX; i++) {
-		uint64_t gil = gil_of(p, interpreter);
-
-		if (!remote_word(p->r, interpreter + p->s.threads, &state))
-			break;
-		for (size_t guard = 0; state && n < max && guard < PY_THREADS_MAX; guard++) {
-			if (!read_thread(p, state, &list[n]))
-				break;
-			list[n].gil = gil;
-			list[n++].gil_size = p->s.gil_size;
-			if (!remote_word(p->r, state + p->s.thread_next, &state))
-				break;
-		}
-		if (!remote_word(p->r, interpreter + p->s.next, &interpreter))
-			break;
-	}
+	*whole = remote_word(p->r, p->runtime + p->s.head, &interpreter);
+	for (int i = 0; *whole && interpreter; i++)
+		*whole = i < INTERPRETERS_MAX && add_threads(p, interpreter, list, &n, max) &&
+			 remote_word(p->r, interpreter + p->s.next, &interpreter);
 	return n;
 }
 

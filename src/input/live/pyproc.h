@@ -15,7 +15,6 @@
 struct target;
 
 #define PY_FRAMES_MAX	256
-#define PY_THREADS_MAX	4096
 #define PY_WORDS_MAX	512	/* variables and stack of a frame */
 
 struct py_states {
@@ -61,8 +60,8 @@ void pyproc_open(struct pyproc *p, struct target *t, struct remote *r);
 /* The same for a known place; for tests. `version`: PY_VERSION_HEX. */
 void pyproc_at(struct pyproc *p, struct remote *r, uint64_t runtime, uint64_t code_type, uint32_t version);
 
-/* How many; 0 also when nothing can be read. */
-size_t pyproc_threads(struct pyproc *p, struct py_thread *list, size_t max);
+/* How many; 0 also when nothing can be read. `*whole`: these are all of them; false: there are more than `max`, or the chain changed while it was read. */
+size_t pyproc_threads(struct pyproc *p, struct py_thread *list, size_t max, bool *whole);
 /* The thread state that holds this GIL; 0 = nobody. */
 uint64_t pyproc_gil_holder(struct pyproc *p, uint64_t gil);
 

@@ -12,16 +12,13 @@
 #include <sys/types.h>
 
 struct stopped {
-	uint32_t tid;
-	bool seized, stopped;
-	uint64_t since_ns;
 	uint64_t sp, pc;
-	uint64_t reg[16];	/* in the order of DWARF; 0 on other processors than x86-64 */
+	uint64_t reg[16];	/* in the order of DWARF */
 };
 
-/* False: it does not stop, or may not be stopped (errno). Ends with stop_end in any case. */
-bool stop_begin(struct stopped *s, uint32_t tid);
-/* Lets it go on. Returns for how long it was stopped, in nanoseconds, from when the kernel told us so. */
-uint64_t stop_end(struct stopped *s);
+/* Calls `look` while the thread is stopped, in memory that is ours, but as another process: it must open nothing and print nothing. Then the
+ * thread goes on as if nothing had been: signals that came meanwhile are delivered, calls that were interrupted are made again.
+ * 0, or -errno: it was not stopped in time, has ended, or may not be stopped. `ns`: for how long it was, from when the kernel told us so. */
+int while_stopped(uint32_t tid, void (*look)(const struct stopped *s, void *arg), void *arg, uint64_t *ns);
 
 #endif

@@ -63,6 +63,7 @@ void target_parse(struct target *t, const char *maps)
 		if (m->path[0] == '/')
 			m->module = module_of(t, &cap_modules, m->path, start - (offset < start ? offset : 0));
 	}
+	t->is_32bit = t->n_maps && t->map[t->n_maps - 1].end <= 1ull << 32;
 }
 
 int target_open(struct target *t, pid_t pid)

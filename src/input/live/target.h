@@ -36,6 +36,7 @@ struct target {
 	size_t n_maps;
 	struct module *module;
 	size_t n_modules;
+	bool is_32bit;		/* nothing of it is above 4 GiB, not even its stack */
 };
 
 /* 0, or -errno: -EACCES, if it may not be looked at. */

@@ -34,6 +34,7 @@ void task_parse_call(struct task *t, const char *text)
 	unsigned long long a[6], sp, pc;
 	long call;
 
+	t->runs = str_starts(text, "running");
 	t->in_call = sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx %llx", &call, &a[0], &a[1], &a[2], &a[3],
 			    &a[4], &a[5], &sp, &pc) == 9;
 	if (!t->in_call && sscanf(text, "-1 %llx %llx", &sp, &pc) == 2) {	/* it sleeps, but in no call: a page fault */
@@ -50,13 +51,28 @@ void task_parse_call(struct task *t, const char *text)
 	t->pc = pc;
 }
 
+/* "NSpid:	4711	12": in each namespace of processes from ours to its own */
+static uint32_t last_number(const char *numbers)
+{
+	unsigned long n = 0;
+
+	for (char *end;; numbers = end) {
+		unsigned long next = *numbers == '\n' ? 0 : strtoul(numbers, &end, 10);
+
+		if (*numbers == '\n' || end == numbers)
+			return (uint32_t)n;
+		n = next;
+		end += strspn(end, " \t");
+	}
+}
+
 bool task_read(pid_t pid, uint32_t tid, struct task *t)
 {
 	char text[4096], *at;
 	unsigned long long n, m;
 	int tracer;
 
-	*t = (struct task){.tid = tid};
+	*t = (struct task){.tid = tid, .inner_tid = tid};
 	if (!read_file(text, sizeof(text), pid, tid, "stat") || !(at = strrchr(text, ')')))
 		return false;
 	t->state = at[1] == ' ' ? at[2] : '?';
@@ -74,14 +90,28 @@ bool task_read(pid_t pid, uint32_t tid, struct task *t)
 			t->switches = n;
 		if ((at = strstr(text, "\nTracerPid:")) && sscanf(at + 11, "%d", &tracer) == 1)
 			t->tracer = tracer;
+		if ((at = strstr(text, "\nNSpid:")) && last_number(at + 7))
+			t->inner_tid = last_number(at + 7);
 	}
 	if (read_file(text, sizeof(text), pid, tid, "wchan") && strcmp(text, "0") != 0) {
 		text[sizeof(t->wchan) - 1] = '\0';
 		str_copy(t->wchan, sizeof(t->wchan), text);
 	}
+	t->runs = t->state == 'R';
 	if (read_file(text, sizeof(text), pid, tid, "syscall"))
 		task_parse_call(t, text);
 	return true;
+}
+
+pid_t task_process(pid_t tid)
+{
+	char text[4096], *at;
+	int pid;
+
+	if (!read_file(text, sizeof(text), tid, (uint32_t)tid, "status") || !(at = strstr(text, "\nTgid:")) ||
+	    sscanf(at + 6, "%d", &pid) != 1 || pid <= 0)
+		return tid;
+	return pid;
 }
 
 size_t tasks_read(pid_t pid, struct task **list)

@@ -11,9 +11,11 @@
 
 struct task {
 	uint32_t tid;
+	uint32_t inner_tid;	/* its number as it knows it itself: in a container, another one */
 	char name[32];
 	char state;		/* R, S, D, T, t, Z */
 	char wchan[64];		/* where in the kernel; "" = not known */
+	bool runs;		/* has a processor, or is ready for one: neither asleep nor stopped */
 	bool in_call;		/* the three below are known: it sleeps in a system call */
 	long call;
 	uint64_t arg[6], sp, pc;
@@ -28,6 +30,8 @@ struct task {
 size_t tasks_read(pid_t pid, struct task **list);
 /* One of them again; false: it is gone. */
 bool task_read(pid_t pid, uint32_t tid, struct task *t);
+/* The process that a thread belongs to, which `top -H` lists; the number itself if there is no such thread. */
+pid_t task_process(pid_t tid);
 /* The text of its `syscall` file; for tests. */
 void task_parse_call(struct task *t, const char *text);
 

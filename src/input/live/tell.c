@@ -118,38 +118,12 @@ static void tell_thread(struct live_thread *t, struct live *out, struct process_
 
 /* --- the process ---------------------------------------------------------------------------------------- */
 
-static struct live_thread *told_thread(const struct live *out, uint32_t tid)
-{
-	for (size_t i = 0; tid && i < out->n; i++)
-		if (out->thread[i].tid == tid)
-			return &out->thread[i];
-	return NULL;
-}
-
 /* Does it do anything but wait? */
 static bool works(const struct live_thread *t)
 {
 	if (t->waits == LIVE_LOOP || t->waits == LIVE_NATIVE)
 		return false;
 	return t->busy || (t->moved && t->python && t->waits == LIVE_NOTHING);
-}
-
-/* A thread that waits, directly or not, for a lock that it has itself. */
-static const struct live_thread *find_cycle(const struct live *out, const struct live_thread *from, bool *sure,
-					    bool *timed)
-{
-	const struct live_thread *t = from;
-
-	*sure = true;
-	*timed = false;
-	for (size_t i = 0; i <= out->n && t && t->holder; i++) {
-		*sure &= t->holder_sure;
-		*timed |= t->timed;
-		t = told_thread(out, t->holder);
-		if (t == from)
-			return from;
-	}
-	return NULL;
 }
 
 bool waits_inside(const struct live_thread *t)
@@ -251,15 +225,8 @@ static const struct live_thread *main_thread(const struct live *out)
 static void judge(struct live *out, struct process_look *l, struct pool *pool)
 {
 	const struct live_thread *main = main_thread(out), *end;
-	bool sure, timed;
 
-	for (size_t i = 0; i < out->n; i++)
-		if (find_cycle(out, &out->thread[i], &sure, &timed)) {
-			out->deadlock = true;
-			out->deadlock_sure = sure;
-			out->deadlock_timed = timed;
-			out->stuck = out->thread[i].main ? &out->thread[i] : out->stuck ? out->stuck : &out->thread[i];
-		}
+	find_circle(out, l, pool);
 	if (out->deadlock || !main)
 		return;
 	out->works = main;

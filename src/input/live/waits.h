@@ -20,6 +20,11 @@ bool waits_inside(const struct live_thread *t);
 /* waits.c: one thread. Its frames, native and Python, are filled already. */
 void thread_waits(struct live_thread *t, struct process_look *l, struct seen *s, struct pool *pool);
 
+/* Of those that were told; NULL = none. */
+struct live_thread *told_thread(const struct live *out, uint32_t tid);
+/* circle.c: do threads wait for each other's locks, and what may end that? */
+void find_circle(struct live *out, struct process_look *l, struct pool *pool);
+
 /* locks.c: who has the lock that a thread waits for at this address; fills `holder`. */
 void thread_holder(struct live_thread *t, struct process_look *l, const struct seen *s);
 

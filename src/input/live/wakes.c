@@ -16,6 +16,7 @@
 #include "input/live/pyloop.h"
 #include "input/live/waits.h"
 
+#define LEFT_OUT "some of its Python threads could not be read"
 #define KIN_LOOKED_AT	64u	/* more processes are not looked at: there may be hundreds of workers, all alike */
 
 /* --- whose code a thread runs --------------------------------------------------------------------------- */
@@ -193,8 +194,7 @@ static bool ends_by_signal(const struct live_thread *t)
 	return t->waits == LIVE_CONDITION || t->waits == LIVE_TASKS || t->waits == LIVE_LOOP;
 }
 
-/* `who`: "the program", "process 12 (...)". */
-static const char *of_signals(pid_t pid, const char *who, struct pool *pool)
+static unsigned long long caught_signals(pid_t pid)
 {
 	unsigned long long caught = 0;
 	char path[64], line[256];
@@ -207,8 +207,21 @@ static const char *of_signals(pid_t pid, const char *who, struct pool *pool)
 			break;
 	if (f)
 		fclose(f);
+	return caught;
+}
+
+static bool has_signal(unsigned long long set, int number)
+{
+	return set >> (number - 1) & 1;
+}
+
+/* `who`: "the program", "process 12 (...)". */
+static const char *of_signals(pid_t pid, const char *who, struct pool *pool)
+{
+	unsigned long long caught = caught_signals(pid);
+
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (caught >> (signals[i].number - 1) & 1)
+		if (has_signal(caught, signals[i].number))
 			return pool_printf(pool, "%s handles %s, and its handler may end the wait", who, signals[i].name);
 	return NULL;
 }
@@ -300,6 +313,8 @@ const char *what_wakes(const struct live *of, const struct live_thread *t, struc
 		if (has_own_limit(t, l->torch_path))
 			return pool_printf(pool, "%s %s", live_thread_name(t, pool), what_it_does(t, pool));
 	}
+	if (l->some_left_out)
+		return LEFT_OUT;
 	if (t->public)
 		return "it is a named pipe, which any process may open";
 	if (of_other_thread(t))
@@ -311,4 +326,141 @@ const char *what_wakes(const struct live *of, const struct live_thread *t, struc
 	if (!text && ends_by_signal(t))
 		text = of_signals((pid_t)of->pid, "the program", pool);
 	return text ? text : of_loop(t, l, pool);
+}
+
+/* --- circles ------------------------------------------------------------------------------------------------- */
+
+/* Nobody sends these to a program that waits: what crashes it, an interrupt from the keyboard, which Python always handles, and the two that the C
+ * library keeps for itself. */
+static unsigned long long unsent(void)
+{
+	static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGINT, 32, 33};
+	unsigned long long set = 0;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		set |= 1ull << (numbers[i] - 1);
+	return set;
+}
+
+static const char *signal_text(int number, struct pool *pool)
+{
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (signals[i].number == number)
+			return signals[i].name;
+	return number == SIGCHLD ? "SIGCHLD" : pool_printf(pool, "signal %d", number);
+}
+
+/* Those that its timers send. What alarm() and setitimer() have set cannot be seen from outside; they send SIGALRM. */
+static unsigned long long timer_signals(pid_t pid)
+{
+	unsigned long long set = 1ull << (SIGALRM - 1);
+	char path[64], line[256];
+	int number;
+	FILE *f;
+
+	for (number = SIGRTMIN; number <= SIGRTMAX; number++)
+		set |= 1ull << (number - 1);
+	snprintf(path, sizeof(path), "/proc/%d/timers", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "signal: %d/", &number) == 1 && number >= 1 && number <= 64)
+			set |= 1ull << (number - 1);
+	if (f)
+		fclose(f);
+	return set;
+}
+
+/* The handler of a signal may raise an exception, or release what is waited for. SIGCHLD comes when a child ends. 0 = none. */
+static int handled_signal(pid_t pid, bool *of_timer)
+{
+	unsigned long long caught = caught_signals(pid) & ~unsent(), timed = caught & timer_signals(pid);
+	pid_t child;
+
+	*of_timer = timed != 0;
+	caught = timed ? timed : caught;
+	for (int number = 1; number <= 64; number++)
+		if (has_signal(caught, number) && (number != SIGCHLD || kin_list(pid, 0, &child, 1)))
+			return number;
+	return 0;
+}
+
+/* It does not wait, without a time limit, for another thread of the process: it may go on, and end what others wait for, or the program. */
+static bool goes_on(const struct live_thread *t)
+{
+	return !t->in_circle && t->state != 'Z' && (t->timed || !waits_inside(t));
+}
+
+/* The thread that does nothing but wait for its time is of Python's own library: faulthandler's watchdog. */
+static bool is_watchdog(const struct live_thread *t, const struct process_look *l)
+{
+	bool python = false;
+
+	for (size_t i = 0; i < t->n_native; i++) {
+		const char *library = t->native[i].library;
+
+		python |= !strcmp(library, l->target.module[0].base) || str_starts(library, "libpython");
+		if (!is_native_helper(library) && strcmp(library, l->target.module[0].base) != 0)
+			return false;
+	}
+	return python && t->timed && !t->python;
+}
+
+static const char *of_who_goes_on(const struct live *of, struct process_look *l, struct pool *pool)
+{
+	static const struct live_thread nobody;
+
+	for (size_t i = 0; i < of->n; i++) {
+		const struct live_thread *t = &of->thread[i];
+
+		if (goes_on(t) && may_act(of, t, l->torch_path))
+			return pool_printf(pool, "%s %s", live_thread_name(t, pool),
+					   t->waits == LIVE_NOTHING ? "works" : what_it_does(t, pool));
+		if (is_watchdog(t, l))
+			return pool_printf(pool, "%s is a watchdog of Python's, which may end the program", live_thread_name(t, pool));
+	}
+	return of_native_threads(of, &nobody, l, pool);
+}
+
+static const char *of_children(pid_t pid, struct pool *pool)
+{
+	pid_t list[KIN_LOOKED_AT];
+	size_t n = kin_list(pid, 0, list, KIN_LOOKED_AT);
+	const char *text = NULL;
+
+	for (size_t i = 0; i < n && !text; i++)
+		text = of_process(list[i], pool);
+	return text;
+}
+
+static const struct live_thread *timed_in_circle(const struct live *of)
+{
+	for (size_t i = 0; i < of->n; i++)
+		if (of->thread[i].in_circle && of->thread[i].timed)
+			return &of->thread[i];
+	return NULL;
+}
+
+const char *what_ends_circle(const struct live *of, struct process_look *l, struct pool *pool, bool *itself)
+{
+	const struct live_thread *t = timed_in_circle(of);
+	const char *who, *handler;
+	bool of_timer;
+	int number;
+
+	*itself = true;
+	if (t)
+		return pool_printf(pool, "%s %s", live_thread_name(t, pool), what_it_does(t, pool));
+	number = handled_signal(l->pid, &of_timer);
+	handler = number ? pool_printf(pool, "the program handles %s%s, and its handler may end the wait", signal_text(number, pool),
+				       of_timer ? ", which a timer may send" : "")
+			 : NULL;
+	if (of_timer)
+		return handler;
+	who = l->some_left_out ? LEFT_OUT : of_who_goes_on(of, l, pool);
+	if (number && !who)
+		who = of_children(l->pid, pool);
+	if (number && who)
+		return pool_printf(pool, "%s; %s", handler, who);
+	*itself = who && of->n && of->thread[0].main && goes_on(&of->thread[0]);
+	return who ? who : handler;
 }
