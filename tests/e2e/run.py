@@ -28,7 +28,8 @@ RULES = ("rules_hangs", "rules_live", "rules_job", "rules_program", "rules_folde
          "rules_faults", "rules_compare", "rules_peers", "rules_asserts", "rules_blocks", "rules_memory", "rules_usage",
          "rules_oom", "rules_wheels", "rules_export", "rules_json", "rules_docs", "rules_trace", "rules_moments",
          "rules_memory_diff", "rules_watch", "rules_kinds", "rules_pinned", "rules_doctor", "rules_doctor_bad", "rules_join",
-         "rules_foreign", "rules_private", "rules_bench", "rules_reads", "rules_job_ends", "rules_guard", "rules_tensors")
+         "rules_foreign", "rules_private", "rules_bench", "rules_reads", "rules_job_ends", "rules_guard", "rules_tensors",
+         "rules_endings")
 
 
 class Builder:
