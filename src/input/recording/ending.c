@@ -271,6 +271,11 @@ bool ending_is_over(const struct incident *i, struct trace *t)
 	return c.by == BY_CODE && !c.exits && went_on(i, t, f, c.handler);
 }
 
+bool ending_of_test(const struct incident *i, const struct trace *t)
+{
+	return caught_by(i, t, last_failure(i)).by == BY_TESTS;
+}
+
 /* How many frames, from the root, are the same line of the same function. */
 static uint32_t same_from_root(const struct trace *t, const struct cw_stack *a, const struct cw_stack *b)
 {

@@ -66,18 +66,27 @@ static bool begins_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-static bool is_nvidias(const char *file)
+enum owner_of_library { BY_OTHERS, BY_TORCH, BY_NVIDIA };
+
+static enum owner_of_library owner_of_library(const char *file)
 {
-	enum { BY_TORCH, BY_NVIDIA };
-	static const struct { const char *name; int owner; } rows[] = {
+	static const struct { const char *name; enum owner_of_library owner; } rows[] = {
 #define STOCK(name, owner) {name, BY_##owner},
 #include "kb/stock_libraries.def"
 	};
 
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
-		if (rows[k].owner == BY_NVIDIA && begins_with(file, rows[k].name))
-			return true;
-	return false;
+		if (begins_with(file, rows[k].name))
+			return rows[k].owner;
+	return BY_OTHERS;
+}
+
+/* The name of the library that made the call; "" = not known. */
+static const char *library_of(const struct cw_failure *f)
+{
+	const char *slash = strrchr(f->library, '/');
+
+	return slash ? slash + 1 : f->library;
 }
 
 #define TAKES_STOCK 2	/* one may be prepared for its launch while the next is asked for */
@@ -87,9 +96,17 @@ static bool is_nvidias(const char *file)
  * launch that nobody checks. */
 static bool is_question(const struct cw_failure *f)
 {
-	const char *slash = strrchr(f->library, '/'), *file = slash ? slash + 1 : f->library;
+	const char *file = library_of(f);
 
-	return is_nvidias(file) || begins_with(file, "libcudart") || f->found_beside >= TAKES_STOCK;
+	return owner_of_library(file) == BY_NVIDIA || begins_with(file, "libcudart") || f->found_beside >= TAKES_STOCK;
+}
+
+/* PyTorch's allocator, directly or through the runtime? Others that run out of memory beside it have no cache to empty. */
+static bool may_be_torchs(const struct cw_failure *f)
+{
+	const char *file = library_of(f);
+
+	return !file[0] || begins_with(file, "libcudart") || owner_of_library(file) != BY_OTHERS;
 }
 
 /* Failures that a library provokes and survives: PyTorch's allocator tries, frees its cache and
@@ -99,7 +116,7 @@ static bool is_benign(const struct cw_failure *f, const struct trace *t)
 	if (f->source != CW_SRC_DRIVER && f->source != CW_SRC_RUNTIME)
 		return false;
 	if (f->code == CODE_OUT_OF_MEMORY)
-		return trace_header(t)->torch_path[0] && f->request_bytes;
+		return trace_header(t)->torch_path[0] && f->request_bytes && may_be_torchs(f);
 	return cuda_error_in(f->code, SET_TRIED_FIRST) || is_probe(f) || (is_lookup(f) && is_question(f));
 }
 
@@ -406,7 +423,7 @@ static bool is_killed(int signal)
 static bool may_have_ended(const struct incident *i, struct trace *t, bool raised)
 {
 	if (raised)
-		return i->raised && !went_on(i, t);
+		return i->raised && (!went_on(i, t) || (message_is_cuda(i->lead->text) && ending_of_test(i, t)));
 	return !i->raised && !i->check_only && !is_beside_the_point(i, t);
 }
 
