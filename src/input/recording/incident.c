@@ -406,8 +406,11 @@ static struct incident *find_behind(struct incidents *all, struct trace *t, stru
 		if (c->check_only || c->lead->source == CW_SRC_TORCH_OOM || is_beside_the_point(c, t) ||
 		    !ending_raised_behind(c, t, all->python[0]))
 			continue;
-		c->doubt = pool_printf(pool, "the %s that ended the program was raised behind the failed call, in the function that made it, "
-				       "and does not say why", all->python[0]->what);
+		c->doubt = pool_printf(
+			pool,
+			"the %s that ended the program was raised behind the failed call, in the function that made it, "
+			"and does not say why",
+			all->python[0]->what);
 		return c;
 	}
 	return NULL;
@@ -429,7 +432,8 @@ static bool may_have_ended(const struct incident *i, struct trace *t, bool raise
 
 /* Of those that were raised the last one, of the others the last one of a Python program and the first one of any other. `sure`: only those that
  * ended it for certain. */
-static struct incident *find_ending(struct incidents *all, struct trace *t, const struct process_end *end, bool sure, struct pool *pool)
+static struct incident *find_ending(struct incidents *all, struct trace *t, const struct process_end *end, bool sure,
+				    struct pool *pool)
 {
 	bool python = trace_header(t)->py_version != 0;
 	struct incident *found = NULL;
@@ -450,7 +454,8 @@ static struct incident *find_ending(struct incidents *all, struct trace *t, cons
 	return found;
 }
 
-static struct incident *find_without_exception(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool)
+static struct incident *find_without_exception(struct incidents *all, struct trace *t, const struct process_end *end,
+					       struct pool *pool)
 {
 	int signal = end->status_known ? end->signal : 0;
 	struct incident *found = is_killed(signal) ? NULL : find_ending(all, t, end, true, pool);
