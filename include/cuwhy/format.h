@@ -64,7 +64,8 @@
 	X(26, EVENT_SLOTS, "the events themselves, chunk after chunk: struct cw_event_slot[]") \
 	X(27, COMMS,      "NCCL's communicators: struct cw_comms") \
 	X(28, GUARD,      "what `cuwhy run --guard` did: struct cw_guard") \
-	X(29, TENSORS,    "tensors in the frames of the exception that ended the program: struct cw_tensor[]")
+	X(29, TENSORS,    "tensors in the frames of the exception that ended the program: struct cw_tensor[]") \
+	X(30, HANDLERS,   "what would have caught an exception at each failure: struct cw_failure_handlers[]")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -459,6 +460,29 @@ struct cw_failure_turns {		/* entry i is for failure i of FAILURES */
 	uint32_t n;
 	uint32_t reserved;
 	struct cw_loop_turn at[CW_LOOP_TURNS];	/* innermost loop first */
+};
+
+/* What Python code would do with an exception that leaves a failed call. `finally` and cleaning up are not among them: they pass it on. */
+#define CW_HANDLERS	16u
+#define CW_HANDLER_EXCEPT	1u	/* a clause of a `try` statement */
+#define CW_HANDLER_WITH		2u	/* a `with` statement: its context manager may end the exception */
+#define CW_HANDLER_GOES_ON	0u	/* `does`: the program goes on behind the clause, or the function returns */
+#define CW_HANDLER_RAISES	1u	/* it raises an exception, the same or another */
+#define CW_HANDLER_EXITS	2u	/* it calls sys.exit(), os._exit() or the like */
+#define CW_HANDLER_BRANCHES	1u	/* flag: it does so on a condition */
+struct cw_handler {
+	uint32_t frame;			/* of the failure's stack: 0 = the innermost */
+	uint16_t kind, does;
+	uint32_t flags;
+	uint32_t types;			/* off of a cw_string: what it catches, "OSError, OutOfMemoryError" as the code names it, 0 = anything; of a
+					 * `with`: the type of its context manager */
+	uint32_t first_line, last_line;	/* of the clause, as far as it was read */
+};
+
+struct cw_failure_handlers {		/* entry i is for failure i of FAILURES */
+	uint64_t seq;			/* equal to the failure's; written last */
+	uint32_t n, known;		/* known: 1 = the frames could be read, so no handlers means that there are none */
+	struct cw_handler at[CW_HANDLERS];	/* in the order in which they are asked */
 };
 
 /* A variable of a frame that is a tensor, or an element of one that is a list, a tuple or a dict. */

@@ -7,6 +7,7 @@
 #include "case/message.h"
 #include "formats/xid.h"
 #include "input/recording/damage.h"
+#include "input/recording/ending.h"
 #include "input/recording/incident.h"
 #include "input/recording/observe.h"
 #include "input/recording/place.h"
@@ -40,21 +41,21 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	if (!k && i->sticky && no_dump && no_dump != CW_REASON_ASKED)
 		verdict_evidence(v, "recorder",
 				 pool_printf(&v->pool, "there is no GPU core dump: %s", reason_text(no_dump)));
-	if (i->unproven)
-		verdict_doubt(v,
-			      "the program survived this failure and crashed later, perhaps because of something else");
+	if (i->doubt)
+		verdict_doubt_end(v, pool_strdup(&v->pool, i->doubt));
 	v->time_ns = i->lead->mono_ns;
 	v->own = !i->python_only && !i->check_only;
 	return v;
 }
 
-static void fill_end(struct verdict *v, const struct trace *t, const struct process_end *end)
+static void fill_end(struct verdict *v, struct trace *t, const struct process_end *end)
 {
 	const struct cw_header *h = t ? trace_header(t) : NULL;
 
 	v->pid = end->pid ? end->pid : h ? h->pid : 0;
 	v->ppid = end->ppid ? end->ppid : h ? h->ppid : 0;
 	v->rank = h ? h->rank : CW_UNKNOWN;
+	v->used_ns = t ? ending_last_use(t) : 0;
 	v->ended_ns = h && h->exit_known ? h->exit_mono_ns : end->ended_ns;
 	v->alive_ns = h && h->exit_known ? h->exit_mono_ns : end->alive_ns;
 	v->exit_known = end->status_known;

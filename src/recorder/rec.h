@@ -437,6 +437,9 @@ void turn_drop(uint32_t turn);
 uint32_t turn_serial(uint32_t turn);		/* tells whether that cw_turn is another one by now; 0 for 0 */
 uint32_t turns_now(const struct rec_thread *t, struct cw_loop_turn *out, uint32_t max);	/* innermost first */
 
+/* What would catch an exception that leaves the innermost frame of this thread's last walk; innermost first (rec_python_handlers.c). */
+uint32_t handlers_now(struct cw_handler *out, uint32_t max);
+
 uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags);
 uint32_t stack_lookup(uint64_t hash);
 

@@ -12,7 +12,8 @@
 static struct {
 	struct cw_failure *table;
 	struct cw_failure_turns *turns;	/* NULL: none was in a loop yet */
-	bool no_turns;			/* out of memory */
+	struct cw_failure_handlers *handlers;	/* NULL: likewise */
+	bool no_turns, no_handlers;	/* out of memory */
 	uint64_t n;
 	uint64_t looked_ns;	/* how long reading CUDA_VISIBLE_DEVICES has taken so far */
 } fails;
@@ -22,7 +23,8 @@ bool fail_start(void)
 	fails.table = chunk_new(CW_CHUNK_FAILURES, CW_MAX_FAILURES * sizeof(*fails.table), 0);
 	fails.n = fails.looked_ns = 0;
 	fails.turns = NULL;
-	fails.no_turns = false;
+	fails.handlers = NULL;
+	fails.no_turns = fails.no_handlers = false;
 	return fails.table != NULL;
 }
 
@@ -168,6 +170,25 @@ static void add_turns(const struct cw_failure *to, uint64_t seq)
 	shared_set(&t->seq, seq);
 }
 
+/* Who would catch an exception that the failed call is answered with. Like add_turns(). */
+static void add_handlers(const struct cw_failure *to, uint64_t seq)
+{
+	struct cw_failure_handlers *h;
+
+	if (!fails.handlers && !fails.no_handlers) {
+		fails.handlers = chunk_new(CW_CHUNK_HANDLERS, CW_MAX_FAILURES * sizeof(*fails.handlers), 0);
+		fails.no_handlers = !fails.handlers;
+	}
+	if (!fails.handlers)
+		return;
+	h = &fails.handlers[to - fails.table];
+	__atomic_store_n(&h->seq, 0, __ATOMIC_RELAXED);
+	atomic_signal_fence(memory_order_release);
+	h->n = handlers_now(h->at, CW_HANDLERS);
+	h->known = h->n < CW_HANDLERS;
+	shared_set(&h->seq, seq);
+}
+
 /* `seq`: the place's number, once more if it is used again. Called with the lock held. */
 static void write_failure(struct cw_failure *to, const struct cw_failure *f, uint64_t seq)
 {
@@ -176,6 +197,8 @@ static void write_failure(struct cw_failure *to, const struct cw_failure *f, uin
 	memcpy((char *)to + sizeof(to->seq), (const char *)f + sizeof(f->seq), sizeof(*f) - sizeof(f->seq));
 	if (f->source != CW_SRC_RANKS && f->source != CW_SRC_GUARD)	/* the loops have gone on since */
 		add_turns(to, seq);
+	if (f->stack && f->source != CW_SRC_RANKS && f->source != CW_SRC_GUARD && f->source != CW_SRC_PYTHON)
+		add_handlers(to, seq);
 	shared_set(&to->seq, seq);
 }
 

@@ -298,7 +298,19 @@ enum branch branch_here(void)
 		tstate = thread_state(&rec_self->chain);
 	if (!tstate || WALK_FRAMES(walk_all(tstate, frame)) < 1)
 		return BRANCH_ANY;
-	return loops_branch(UNTAGGED(frame[0].code), loops_unit(UNTAGGED(frame[0].code), frame[0].instr));
+	return loops_branch(UNTAGGED(frame[0].code), code_unit(UNTAGGED(frame[0].code), frame[0].instr));
+}
+
+uint32_t handlers_now(struct cw_handler *out, uint32_t max)
+{
+	struct raw_frame frame[CW_MAX_FRAMES];
+	const void *tstate = rec_self->chain.state;
+
+	if (!atomic_load_explicit(&hot.on, memory_order_relaxed))
+		return 0;
+	if (!tstate)
+		tstate = thread_state(&rec_self->chain);
+	return tstate ? handlers_of_frames(frame, (uint32_t)WALK_FRAMES(walk_all(tstate, frame)), out, max) : 0;
 }
 
 /* ---- start ----------------------------------------------------------------------------------------------------- */

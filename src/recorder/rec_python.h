@@ -129,9 +129,9 @@ struct code_loops {
 #define LOOPS_NOT_COLD	0xffffu
 uint32_t loops_cold(uint32_t number);
 uint32_t code_units(const char *code);		/* the length of its bytecode */
+uint32_t code_unit(const char *code, uint64_t instr);	/* of an instruction; UINT32_MAX: it has not started */
 void loops_start(bool on);
 uint32_t loops_of_code(const char *code, uint64_t id);
-uint32_t loops_unit(const char *code, uint64_t instr);		/* UINT32_MAX: it has not started */
 /* The innermost, an index into py_loop; 0 = none. `range`: where that is the answer; may be NULL. */
 uint32_t loops_around(uint32_t number, uint32_t unit, uint32_t *range);
 /* What the code does with the truth value that its instruction at `unit` gets, if that decides whether it raises an exception. */
@@ -146,7 +146,7 @@ void tensors_note(void *tb);
 
 /* ---- walks ------------------------------------------------------------------------------------------------- */
 
-struct raw_frame { const char *code; uint64_t instr; };
+struct raw_frame { const char *code, *frame; uint64_t instr; };
 
 /* Innermost frame first. Returns their number, with WALK_CUT if there are more; -1 if memory could not be read. */
 #define WALK_CUT	(1 << 16)
@@ -154,6 +154,9 @@ struct raw_frame { const char *code; uint64_t instr; };
 int walk_carefully(const void *tstate, struct raw_frame *out);
 int walk_all(const void *tstate, struct raw_frame *out);
 uint64_t walk_hash(const struct raw_frame *raw, int n, bool watched);
+
+/* Who would catch an exception that leaves these frames (rec_python_handlers.c). */
+uint32_t handlers_of_frames(const struct raw_frame *raw, uint32_t n, struct cw_handler *out, uint32_t max);
 
 /* Walks that use what was kept from the last one: `again` if hardly anything changed, else `other`. */
 enum walked {

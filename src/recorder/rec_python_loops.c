@@ -6,56 +6,20 @@
  * occupied, wherever the compiler put it. Other loops are the instructions between the target of a backward jump and the
  * jump itself; a handler that the compiler moved out of line is in the loop of the instructions it protects.
  *
- * Offsets are in code units (two bytes). Code that cannot be followed has loops without a slot, or none.
+ * Offsets are in code units. Code that cannot be followed has loops without a slot, or none.
  */
 #include <string.h>
 
-#include "rec_python.h"
+#include "rec_python_bytecode.h"
 
 #define CODES		4096u		/* code objects with loops */
 #define CODE_SLOTS	16384u		/* code objects read */
 #define LOOPS		8192u
 #define SPANS		32768u
 #define PENDING		256u		/* jump targets ahead */
-#define UNITS_MAX	60000u
 #define DEPTH_UNKNOWN	(-1)
 
-enum form { FORM_NONE, FORM_ARG, FORM_BIT, FORM_ONES, FORM_FOUR, FORM_THREE, FORM_EX };
-enum kind { KIND_UNKNOWN, KIND_PLAIN, KIND_EXT, KIND_FOR, KIND_FWD, KIND_BACK, KIND_ABS, KIND_GO_FWD, KIND_GO_BACK,
-	KIND_GO_ABS,
-	KIND_TRY,
-	KIND_AGAIN,
-	KIND_END,
-	KIND_ANEXT,
-	KIND_EXC,
-	KIND_STORE,
-	KIND_STORE_LOAD,
-	KIND_STORE_STORE
-};
-
-/* What an instruction makes of a truth value. */
-enum role { ROLE_NONE, ROLE_NOT, ROLE_KEEP, ROLE_IF_TRUE, ROLE_IF_FALSE, ROLE_RAISE };
-#define IS(name, words) (__builtin_strcmp(#name, words) == 0)
-#define IF(name, value)                                                                                    \
-	(IS(name, "POP_JUMP_IF_" value) || IS(name, "POP_JUMP_FORWARD_IF_" value) ||                       \
-	 IS(name, "POP_JUMP_BACKWARD_IF_" value) || IS(name, "INSTRUMENTED_POP_JUMP_IF_" value))
-#define ROLE(name)                                                                                         \
-	(IF(name, "TRUE") ? ROLE_IF_TRUE : IF(name, "FALSE") ? ROLE_IF_FALSE : IS(name, "UNARY_NOT") ? ROLE_NOT : \
-	 __builtin_strncmp(#name, "TO_BOOL", 7) == 0 ? ROLE_KEEP : IS(name, "RAISE_VARARGS") ? ROLE_RAISE : ROLE_NONE)
-
-struct op { int8_t effect, times, jumped; uint8_t form, kind, caches, role; };
-
-#define FIRST_MINOR	9u
-#define LAST_MINOR	13u
-static const struct op ops[LAST_MINOR - FIRST_MINOR + 1][256] = {
-#define PY_OP(minor, number, name, caches, effect, times, form, jumped, kind) \
-	[minor - FIRST_MINOR][number] = {effect, times, jumped, FORM_##form, KIND_##kind, caches, ROLE(name)},
-#include "kb/python_opcodes.def"
-};
-
 static struct {
-	const struct op *op;		/* NULL = this version is not known */
-	uint16_t locals, n_locals, stack, exceptions, bytecode;	/* offsets in frames and code objects */
 	uint32_t n_codes, n_loops, n_spans;
 	struct code_loops code[CODES];
 	struct span { uint16_t from, loop; } span[SPANS];	/* up to the next one: the innermost loop of its code, from 1; 0 = none */
@@ -65,60 +29,6 @@ struct py_loop py_loop[LOOPS];
 static struct slot index_of[CODE_SLOTS];
 static struct spin loops_lock;
 LOCK_LISTED(python_loops, loops_lock);
-
-/* ---- one instruction --------------------------------------------------------------------------------------- */
-
-struct code_view {
-	const char *code;
-	const uint8_t *bytes;
-	uint32_t n;			/* units */
-	const uint8_t *handlers;	/* the exception table */
-	uint32_t n_handlers;		/* bytes */
-};
-
-struct instruction {
-	uint32_t start, at, next;	/* start: with its EXTENDED_ARGs */
-	uint32_t arg, target;
-	const struct op *op;
-};
-
-static bool decode(const struct code_view *v, uint32_t start, struct instruction *i)
-{
-	uint32_t arg = 0, at = start;
-
-	for (;; at++) {
-		if (at >= v->n)
-			return false;
-		i->op = &loops.op[v->bytes[2 * at]];
-		arg = arg << 8 | v->bytes[2 * at + 1];
-		if (i->op->kind != KIND_EXT)
-			break;
-	}
-	i->start = start;
-	i->at = at;
-	i->arg = arg;
-	i->next = at + 1 + i->op->caches;
-	switch (i->op->kind) {
-	case KIND_FOR:
-	case KIND_FWD:
-	case KIND_GO_FWD:
-	case KIND_TRY:
-		i->target = i->next + (py.l.minor == 9 ? arg / 2 : arg);
-		break;
-	case KIND_BACK:
-	case KIND_GO_BACK:
-	case KIND_AGAIN:
-		i->target = i->next - arg;
-		break;
-	case KIND_ABS:
-	case KIND_GO_ABS:
-		i->target = py.l.minor == 9 ? arg / 2 : arg;
-		break;
-	default:
-		i->target = v->n;
-	}
-	return i->op->kind != KIND_UNKNOWN && i->target <= v->n;
-}
 
 static bool is_loop(const struct instruction *i)
 {
@@ -145,40 +55,6 @@ static int effect_of(const struct op *op, uint32_t arg)
 	case FORM_EX: form = (arg & 255) + (arg >> 8); break;
 	}
 	return op->effect + op->times * (int)(form & 0xffff);
-}
-
-/* ---- exception tables, since 3.11 -------------------------------------------------------------------------- */
-
-struct handler { uint32_t from, to, target, depth; bool lasti; };
-
-static uint32_t handler_number(const uint8_t **p, const uint8_t *end)
-{
-	uint32_t v = 0;
-
-	while (*p < end) {
-		uint8_t b = *(*p)++;
-
-		v = v << 6 | (b & 63);
-		if (!(b & 64))
-			break;
-	}
-	return v;
-}
-
-static bool next_handler(const struct code_view *v, const uint8_t **p, struct handler *h)
-{
-	const uint8_t *end = v->handlers + v->n_handlers;
-	uint32_t depth;
-
-	if (!v->handlers || *p >= end)
-		return false;
-	h->from = handler_number(p, end);
-	h->to = h->from + handler_number(p, end);
-	h->target = handler_number(p, end);
-	depth = handler_number(p, end);
-	h->depth = depth >> 1;
-	h->lasti = depth & 1;
-	return true;
 }
 
 /* ---- the pass ---------------------------------------------------------------------------------------------- */
@@ -221,8 +97,8 @@ static uint32_t find_cold(const struct code_view *v)
 	uint32_t cold = LOOPS_NOT_COLD;
 	struct handler h;
 
-	while (py.l.minor >= 12 && next_handler(v, &p, &h))
-		if (h.target < cold && h.target < v->n && loops.op[v->bytes[2 * h.target]].kind == KIND_EXC)
+	while (py.l.minor >= 12 && code_next_handler(v, &p, &h))
+		if (h.target < cold && h.target < v->n && py_bytecode.op[v->bytes[2 * h.target]].kind == KIND_EXC)
 			cold = h.target;
 	return cold;
 }
@@ -236,7 +112,7 @@ static bool find_heads(void)
 		for (uint32_t at = 0; at < pass.v.n; at = i.next) {
 			struct py_loop *l;
 
-			if (!decode(&pass.v, at, &i))
+			if (!code_decode(&pass.v, at, &i))
 				return false;
 			if (i.op->kind == KIND_FOR && !cold) {
 				if (pass.n_loops == pass.max_loops)
@@ -321,7 +197,7 @@ static void arrive(uint32_t at, struct state *s)
 	}
 	if (s->depth != DEPTH_UNKNOWN)
 		return;
-	while (next_handler(&pass.v, &p, &h)) {
+	while (code_next_handler(&pass.v, &p, &h)) {
 		if (h.target != at || h.from >= at)
 			continue;
 		s->depth = (int)h.depth + h.lasti + 1;
@@ -387,7 +263,7 @@ static bool follow_code(void)
 	for (uint32_t at = 0; at < pass.v.n; at = i.next) {
 		struct py_loop *l = loop_with_head(at);
 
-		if (!decode(&pass.v, at, &i))
+		if (!code_decode(&pass.v, at, &i))
 			return false;
 		arrive(at, &s);
 		trim(&s, at);
@@ -420,50 +296,11 @@ static bool follow_code(void)
 
 /* ---- tables ------------------------------------------------------------------------------------------------ */
 
-static bool view_of(const char *code, struct code_view *v)
-{
-	int64_t size;
-
-	memset(v, 0, sizeof(*v));
-	v->code = code;
-	if (py.l.minor >= 11) {
-		const char *table;
-
-		memcpy(&size, code + 16, sizeof(size));
-		v->bytes = (const uint8_t *)code + py.l.bytecode;
-		memcpy(&table, code + loops.exceptions, sizeof(table));
-		if (table) {
-			int64_t bytes;
-
-			memcpy(&bytes, table + 16, sizeof(bytes));
-			v->handlers = (const uint8_t *)table + 32;
-			v->n_handlers = bytes > 0 && bytes < (1 << 20) ? (uint32_t)bytes : 0;
-		}
-	} else {
-		const char *bytes;
-
-		memcpy(&bytes, code + loops.bytecode, sizeof(bytes));
-		memcpy(&size, bytes + 16, sizeof(size));
-		size /= 2;
-		v->bytes = (const uint8_t *)bytes + 32;
-	}
-	v->n = size > 0 && size < (int64_t)UNITS_MAX ? (uint32_t)size : 0;
-	return v->n;
-}
-
 uint32_t code_units(const char *code)
 {
 	struct code_view v;
 
-	return loops.op && view_of(code, &v) ? v.n : 0;
-}
-
-static uint32_t count_locals(const char *code)
-{
-	int32_t n;
-
-	memcpy(&n, code + loops.n_locals, sizeof(n));
-	return n > 0 && n < 30000 ? (uint32_t)n : 0;
+	return py_bytecode.op && code_view_of(code, &v) ? v.n : 0;
 }
 
 /* Under the lock. The number of its code_loops, 0 = it has no loops, or they cannot be found. */
@@ -472,7 +309,7 @@ static uint32_t read_code(const char *code)
 	struct code_loops *c = &loops.code[loops.n_codes];
 
 	memset(&pass, 0, sizeof(pass));
-	if (loops.n_codes == CODES || !view_of(code, &pass.v))
+	if (loops.n_codes == CODES || !code_view_of(code, &pass.v))
 		return 0;
 	pass.loop = &py_loop[loops.n_loops];
 	pass.max_loops = LOOPS - loops.n_loops;
@@ -489,7 +326,7 @@ static uint32_t read_code(const char *code)
 	for (uint32_t i = 0; i < pass.n_spans; i++)
 		if (pass.span[i].loop)
 			pass.span[i].loop = (uint16_t)(loops.n_loops + pass.span[i].loop - 1);
-	*c = (struct code_loops){.first = loops.n_spans, .n = (uint16_t)pass.n_spans, .locals = (uint16_t)count_locals(code),
+	*c = (struct code_loops){.first = loops.n_spans, .n = (uint16_t)pass.n_spans, .locals = (uint16_t)code_locals(code),
 				 .cold = (uint16_t)pass.cold};
 	loops.n_spans += pass.n_spans;
 	loops.n_loops += pass.n_loops;
@@ -500,7 +337,7 @@ uint32_t loops_of_code(const char *code, uint64_t id)
 {
 	uint32_t with, locals;
 
-	if (!loops.op)
+	if (!py_bytecode.op)
 		return LOOPS_KNOWN;
 	with = table_get(index_of, CODE_SLOTS, id);
 	if (likely(with))
@@ -509,7 +346,7 @@ uint32_t loops_of_code(const char *code, uint64_t id)
 		return LOOPS_LATER;
 	with = table_get(index_of, CODE_SLOTS, id);
 	if (!with) {
-		locals = count_locals(code);
+		locals = code_locals(code);
 		with = LOOPS_KNOWN | read_code(code) | (locals < 127 ? locals : 127) << 24;
 		with |= loops.code[LOOPS_NUMBER(with)].n ? LOOPS_ANY : 0;
 		if (!table_put(index_of, CODE_SLOTS, id, with))
@@ -517,16 +354,6 @@ uint32_t loops_of_code(const char *code, uint64_t id)
 	}
 	spin_done(&loops_lock);
 	return with;
-}
-
-/* The code unit of an instruction; UINT32_MAX: not started. */
-uint32_t loops_unit(const char *code, uint64_t instr)
-{
-	if (py.l.instr_kind == INSTR_POINTER)
-		instr = (instr - (uintptr_t)(code + py.l.bytecode)) / 2;
-	else
-		instr = py.l.instr_kind == INSTR_BYTES ? (uint32_t)instr / 2 : (uint32_t)instr;
-	return instr < UNITS_MAX ? (uint32_t)instr : UINT32_MAX;
 }
 
 /* ---- branches ---------------------------------------------------------------------------------------------- */
@@ -539,7 +366,7 @@ static bool raises(const struct code_view *v, uint32_t at)
 	struct instruction i;
 
 	for (uint32_t end = at + RAISE_UNITS; at < end; at = i.next) {
-		if (!decode(v, at, &i))
+		if (!code_decode(v, at, &i))
 			return false;
 		if (i.op->role == ROLE_RAISE)
 			return true;
@@ -550,26 +377,18 @@ static bool raises(const struct code_view *v, uint32_t at)
 	return false;
 }
 
-/* The instruction at `unit` with its EXTENDED_ARGs. */
-static bool decode_whole(const struct code_view *v, uint32_t unit, struct instruction *i)
-{
-	for (int n = 0; n < 3 && unit && unit <= v->n && loops.op[v->bytes[2 * unit - 2]].kind == KIND_EXT; n++)
-		unit--;
-	return decode(v, unit, i);
-}
-
 enum branch loops_branch(const char *code, uint32_t unit)
 {
 	struct code_view v;
 	struct instruction i;
 	bool is_not, on_jump, on_next;
 
-	if (!loops.op || !view_of(code, &v) || !decode_whole(&v, unit, &i))
+	if (!py_bytecode.op || !code_view_of(code, &v) || !code_decode_whole(&v, unit, &i))
 		return BRANCH_ANY;
 	is_not = i.op->role == ROLE_NOT;
 	if (i.op->role != ROLE_IF_TRUE && i.op->role != ROLE_IF_FALSE)	/* a call that returns it, or what makes a bool of it */
 		for (int n = 0; n < 3; n++) {
-			if (!decode(&v, i.next, &i))
+			if (!code_decode(&v, i.next, &i))
 				return BRANCH_ANY;
 			if (i.op->role != ROLE_NOT && i.op->role != ROLE_KEEP)
 				break;
@@ -614,7 +433,7 @@ uint32_t loops_cold(uint32_t number)
 
 uint32_t loops_locals(void)
 {
-	return loops.locals;
+	return py_bytecode.locals;
 }
 
 const void *const *loops_stack(const char *frame, uint32_t number)
@@ -622,32 +441,17 @@ const void *const *loops_stack(const char *frame, uint32_t number)
 	const void *const *stack;
 
 	if (py.l.minor >= 11)
-		return (const void *const *)(const void *)(frame + loops.locals) + loops.code[number].locals;
-	memcpy(&stack, frame + loops.stack, sizeof(stack));
+		return (const void *const *)(const void *)(frame + py_bytecode.locals) + loops.code[number].locals;
+	memcpy(&stack, frame + py_bytecode.stack, sizeof(stack));
 	return stack;
 }
 
 /* A recording begins, perhaps in a forked child: what is known about code stays, numbers in the recording do not. */
 void loops_start(bool on)
 {
-	static const uint16_t where[][8] = {
-#define LOCALS(minor, ...) {minor, __VA_ARGS__},
-#include "kb/python_layouts.def"
-	};
-	const uint16_t *w;
-
 	for (uint32_t i = 1; i < loops.n_loops; i++)
 		py_loop[i].number = 0;
-	loops.op = NULL;
-	if (!on || py.l.minor < FIRST_MINOR || py.l.minor > LAST_MINOR)
-		return;
-	w = where[py.l.minor - FIRST_MINOR];
-	loops.locals = w[1];
-	loops.n_locals = w[2];
-	loops.stack = w[3];
-	loops.exceptions = w[4];
-	loops.bytecode = w[5];
+	bytecode_start(on);
 	if (!loops.n_codes)
 		loops.n_codes = loops.n_loops = 1;	/* 0 means none */
-	loops.op = ops[py.l.minor - FIRST_MINOR];
 }

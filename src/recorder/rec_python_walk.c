@@ -79,6 +79,7 @@ static inline __attribute__((always_inline)) int walk(const struct py_layout *l,
 			instr = (uint32_t)lasti;
 		}
 		out[n].code = code;
+		out[n].frame = frame;
 		out[n].instr = instr;
 		n++;
 next:

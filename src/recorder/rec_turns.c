@@ -385,7 +385,7 @@ static enum turned level_look(struct turn_level *l, uint32_t unit, uint32_t cold
 
 static uint32_t unit_of(const struct py_chain *c, uint32_t link)
 {
-	return loops_unit(UNTAGGED(c->kept[link].code), c->link[link].instr);
+	return code_unit(UNTAGGED(c->kept[link].code), c->link[link].instr);
 }
 
 static uint32_t cold_of(const struct py_chain *c, uint32_t link)
@@ -471,7 +471,7 @@ static bool went_back(const struct py_chain *c, uint32_t first, uint32_t link)
 	if (was->frame != now->frame)
 		return !is_generator(now->frame);
 	return now->instr < was->instr &&
-	       loops_unit(UNTAGGED(c->kept[link].code), was->instr) < cold_of(c, link);
+	       code_unit(UNTAGGED(c->kept[link].code), was->instr) < cold_of(c, link);
 }
 
 /* Adds the loops that the frame at `link` is in, except the first `have`, which are there. False: look again, because

@@ -225,6 +225,36 @@ static void print_launch_turns(const struct cw_header *h)
 	}
 }
 
+static const char *text_at(uint32_t off)
+{
+	return off ? ((const struct cw_string *)at(off, sizeof(struct cw_string)))->text : "";
+}
+
+/* The bytes that the failed call was asked for, and what would have caught an exception: "frame kind does branches lines types", separated by ";". */
+static void print_handlers(const struct cw_header *h)
+{
+	const struct cw_failure *f = NULL;
+	const struct cw_failure_handlers *e = NULL;
+
+	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
+		if (h->chunk[i].kind == CW_CHUNK_FAILURES)
+			f = at(h->chunk[i].off, h->chunk[i].len);
+		if (h->chunk[i].kind == CW_CHUNK_HANDLERS)
+			e = at(h->chunk[i].off, h->chunk[i].len);
+	}
+	for (uint32_t i = 0; f && e && i < CW_MAX_FAILURES; i++) {
+		if (!f[i].seq || e[i].seq != f[i].seq)
+			continue;
+		printf("%llu", (unsigned long long)f[i].request_bytes >> 30);
+		for (uint32_t k = 0; k < e[i].n && k < CW_HANDLERS; k++)
+			printf(";%s %s%s %u-%u %s", e[i].at[k].kind == CW_HANDLER_WITH ? "with" : "except",
+			       ((const char *[]){"goes-on", "raises", "exits", "?"})[e[i].at[k].does & 3],
+			       e[i].at[k].flags & CW_HANDLER_BRANCHES ? "?" : "", e[i].at[k].first_line,
+			       e[i].at[k].last_line, text_at(e[i].at[k].types));
+		printf("\n");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct cw_header *h;
@@ -241,6 +271,10 @@ int main(int argc, char **argv)
 	}
 	if (argc > 2 && strcmp(argv[2], "launch-turns") == 0) {
 		print_launch_turns(h);
+		return 0;
+	}
+	if (argc > 2 && strcmp(argv[2], "handlers") == 0) {
+		print_handlers(h);
 		return 0;
 	}
 	if (argc > 2) {		/* any other word: the launches instead of the numbers */

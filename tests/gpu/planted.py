@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs that know their own truth (values.py, index.py): the command line, the programs, the count of what was said about them."""
+"""Random programs that know their own truth (values.py, index.py, tests/e2e/endings.py): the command line, the programs, the count of what was said about them."""
 import argparse
 import concurrent.futures
 import os
@@ -9,8 +9,8 @@ import sys
 import tempfile
 
 
-def arguments(text, prefix):
-    """None: there is no GPU, and that was said."""
+def arguments(text, prefix, gpu=True):
+    """None: a GPU is needed, there is none, and that was said."""
     parser = argparse.ArgumentParser(description=text.splitlines()[0])
     parser.add_argument("--build", default="build")
     parser.add_argument("--programs", type=int, default=30)
@@ -20,8 +20,8 @@ def arguments(text, prefix):
     parser.add_argument("--artifacts", help="leave programs and recordings in this folder")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
-    here = subprocess.run([args.python, "-c", "import torch; raise SystemExit(not torch.cuda.is_available())"], capture_output=True)
-    if here.returncode:
+    here = "import torch; raise SystemExit(not torch.cuda.is_available())" if gpu else "pass"
+    if subprocess.run([args.python, "-c", here], capture_output=True).returncode:
         print("SKIP: no PyTorch with a GPU")
         return None
     args.artifacts = args.artifacts or tempfile.mkdtemp(prefix=prefix)
