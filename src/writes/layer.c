@@ -593,7 +593,7 @@ uint64_t layer_bytes(const char *dir, uint64_t enough)
 
 /* --- who is in it ---------------------------------------------------------------------------------------------- */
 
-size_t layer_users(const char *dir, void (*found)(int pid, void *of), void *of)
+size_t layer_users(const char *dir, void (*found)(int pidfd, void *of), void *of)
 {
 	char *link = fs_join(dir, "ns"), *fenced = xasprintf(SCRATCH_ENV "=%s", dir), path[64], ours[64], theirs[64];
 	ssize_t len = readlink(link, ours, sizeof(ours)), n;
@@ -603,18 +603,23 @@ size_t layer_users(const char *dir, void (*found)(int pid, void *of), void *of)
 	uint64_t pid;
 
 	while (d && (ent = readdir(d))) {
+		int pidfd;
+
 		if (!str_u64(ent->d_name, &pid))
 			continue;
+		pidfd = found ? proc_pidfd((pid_t)pid) : -1;	/* before it is asked who it is: its number may be another's next */
 		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
 		n = len > 0 ? readlink(path, theirs, sizeof(theirs)) : -1;
 		if ((n == len && len > 0 && memcmp(ours, theirs, (size_t)n) == 0) ||
 		    (len <= 0 && proc_environ_has((pid_t)pid, fenced))) {
-			if (proc_state((pid_t)pid) == 'Z')
-				continue;
-			count++;
-			if (found)
-				found((int)pid, of);
+			bool lives = proc_state((pid_t)pid) != 'Z';
+
+			count += lives;
+			if (lives && pidfd >= 0)
+				found(pidfd, of);
 		}
+		if (pidfd >= 0)
+			close(pidfd);
 	}
 	if (d)
 		closedir(d);

@@ -61,8 +61,9 @@ int layer_keep(const char *dir, const char *to, void (*alive)(void *of), void *o
 /* Bytes on disk; stops when there are more than `enough`. */
 uint64_t layer_bytes(const char *dir, uint64_t enough);
 
-/* Calls `found` for every process that is in the view of this layer, the caller and its children before exec included; how many. */
-size_t layer_users(const char *dir, void (*found)(int pid, void *of), void *of);
+/* Calls `found`, if there is one, for every process that is in the view of this layer, the caller and its children before exec
+ * included; how many. */
+size_t layer_users(const char *dir, void (*found)(int pidfd, void *of), void *of);
 
 /* Removes the whole folder: whatever modes, flags and depths the program left in it. */
 bool layer_remove(const char *dir, void (*alive)(void *of), void *of);

@@ -135,7 +135,7 @@ static size_t *find_parents(const struct mounts *m)
 
 	for (size_t i = 0; i < m->n; i++)
 		number[i] = (struct number){m->list[i].id, i};
-	qsort(number, m->n, sizeof(*number), by_id);
+	xsort(number, m->n, sizeof(*number), by_id);
 	for (size_t i = 0; i < m->n; i++) {
 		found = bsearch(&(struct number){.id = m->list[i].parent}, number, m->n, sizeof(*number), by_id);
 		parent[i] = found ? found->at : 0;
@@ -209,7 +209,7 @@ int mounts_read(struct mounts *m, struct err *e)
 	}
 	buf_release(&b);
 	add_root(m);
-	qsort(m->list, m->n, sizeof(*m->list), by_path);
+	xsort(m->list, m->n, sizeof(*m->list), by_path);
 	find_hidden(m);
 	return rc ? err_set(e, rc, "cannot read the list of mounts: %s", strerror(-rc)) : 0;
 }

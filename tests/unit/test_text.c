@@ -299,7 +299,8 @@ static void see_marks(void *arg, const char *s, size_t len, uint64_t number, boo
 static void stream__no_line_is_too_long(void **state)
 {
 	static const char *const words[] = {"CUDA error: "};
-	static const size_t pieces[] = {1 << 20, 65536, 4093}, longs[] = {20000, 622000, 622500, 622592, 630000, 1300000, 5000000};
+	static const size_t pieces[] = {1 << 20, 65536, 4093},
+			    longs[] = {20000, 622000, 622500, 622592, 630000, 1300000, 5000000};
 	struct needles *d = needles_new(words, 1, NEEDLE_FAST);
 
 	(void)state;
@@ -310,11 +311,13 @@ static void stream__no_line_is_too_long(void **state)
 		struct stream *st = stream_new(d, see_marks, &marks);
 
 		memset(fill, 'x', size / 2);
-		text = xasprintf("first\nCUDA error: 0 %s CUDA error: 1 %s CUDA error: 2\nCUDA error: 3\nlast\n", fill, fill);
+		text = xasprintf("first\nCUDA error: 0 %s CUDA error: 1 %s CUDA error: 2\nCUDA error: 3\nlast\n", fill,
+				 fill);
 		stream_in_pieces(st, text, strlen(text), pieces[k % 3]);
 		for (size_t i = 0; i < 4; i++)
 			if (!marks.seen[i])
-				fail_msg("a line of %zu bytes, read %zu at a time: error %zu was not passed on", size, pieces[k % 3], i);
+				fail_msg("a line of %zu bytes, read %zu at a time: error %zu was not passed on", size,
+					 pieces[k % 3], i);
 		assert_int_equal(marks.last, 3);
 		stream_free(st);
 		free(text);

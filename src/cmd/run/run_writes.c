@@ -16,6 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/children.h"
 #include "base/format.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -315,9 +316,9 @@ static uint64_t limit_of(const struct run_writes *w)
 	return w->limit ? w->limit : w->shared->free_bytes / LIMIT_SHARE;
 }
 
-static void end_process(int pid, void *of)
+static void end_process(int pidfd, void *of)
 {
-	kill(pid, *(const int *)of);
+	pidfd_signal(pidfd, *(const int *)of);
 }
 
 /* While the disk has lost less than the limit, it cannot have been passed: only then it is worth a walk. */
