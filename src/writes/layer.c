@@ -17,6 +17,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -25,6 +26,7 @@
 #include "writes/fence.h"
 
 #define DEEP 200	/* folders in folders: so many descriptors */
+#define MOUNTS_MAX ((size_t)64 << 20)
 
 typedef void alive_fn(void *of);
 
@@ -593,6 +595,27 @@ uint64_t layer_bytes(const char *dir, uint64_t enough)
 
 /* --- who is in it ---------------------------------------------------------------------------------------------- */
 
+/* The number of a namespace is used again as soon as it is gone: does it show the layer, which is hidden under its own name? */
+static bool has_mount(int pid, const char *dir)
+{
+	const char *name = strrchr(dir, '/');
+	char path[64];
+	struct buf b;
+	int fd;
+	bool has;
+
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	buf_init(&b, MOUNTS_MAX);
+	buf_read_fd(&b, fd);
+	close(fd);
+	has = b.len && name && strstr(b.data, name);
+	buf_release(&b);
+	return has;
+}
+
 size_t layer_users(const char *dir, void (*found)(int pid, void *of), void *of)
 {
 	char *link = fs_join(dir, "ns"), *fenced = xasprintf(FENCE_VARIABLE "=%s", dir), path[64], ours[64], theirs[64];
@@ -601,20 +624,22 @@ size_t layer_users(const char *dir, void (*found)(int pid, void *of), void *of)
 	struct dirent *ent;
 	size_t count = 0;
 	uint64_t pid;
+	bool uses;
 
 	while (d && (ent = readdir(d))) {
 		if (!str_u64(ent->d_name, &pid))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
 		n = len > 0 ? readlink(path, theirs, sizeof(theirs)) : -1;
-		if ((n == len && len > 0 && memcmp(ours, theirs, (size_t)n) == 0) ||
-		    (len <= 0 && proc_environ_has((pid_t)pid, fenced))) {
-			if (proc_state((pid_t)pid) == 'Z')
-				continue;
-			count++;
-			if (found)
-				found((int)pid, of);
-		}
+		if (len > 0)
+			uses = n == len && memcmp(ours, theirs, (size_t)n) == 0 && has_mount((int)pid, dir);
+		else
+			uses = proc_environ_has((pid_t)pid, fenced);
+		if (!uses || proc_state((pid_t)pid) == 'Z')
+			continue;
+		count++;
+		if (found)
+			found((int)pid, of);
 	}
 	if (d)
 		closedir(d);
