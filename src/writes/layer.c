@@ -595,7 +595,8 @@ uint64_t layer_bytes(const char *dir, uint64_t enough)
 
 /* --- who is in it ---------------------------------------------------------------------------------------------- */
 
-/* The number of a namespace is used again as soon as it is gone: does it show the layer, which is hidden under its own name? */
+/* Does its view show the layer, which is hidden under its own name? The number of a namespace says nothing: it is used again at once, and the
+ * program may make more of them. */
 static bool has_mount(int pid, const char *dir)
 {
 	const char *name = strrchr(dir, '/');
@@ -616,25 +617,50 @@ static bool has_mount(int pid, const char *dir)
 	return has;
 }
 
+/* Namespaces that were looked at: there are many processes in a few. */
+struct seen {
+	char ns[64];
+	bool shows;
+};
+
+struct views {
+	struct seen *list;
+	size_t n, cap;
+};
+
+static bool sees_layer(struct views *v, int pid, const char *dir)
+{
+	struct seen one = {"", false};
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	n = readlink(path, one.ns, sizeof(one.ns) - 1);
+	if (n <= 0)
+		return false;
+	for (size_t i = 0; i < v->n; i++)
+		if (strcmp(v->list[i].ns, one.ns) == 0)
+			return v->list[i].shows;
+	one.shows = has_mount(pid, dir);
+	v->list = xgrow(v->list, v->n, &v->cap, sizeof(*v->list));
+	v->list[v->n++] = one;
+	return one.shows;
+}
+
 size_t layer_users(const char *dir, void (*found)(int pid, void *of), void *of)
 {
-	char *link = fs_join(dir, "ns"), *fenced = xasprintf(FENCE_VARIABLE "=%s", dir), path[64], ours[64], theirs[64];
-	ssize_t len = readlink(link, ours, sizeof(ours)), n;
+	char *places = fs_join(dir, "place"), *fenced = xasprintf(FENCE_VARIABLE "=%s", dir);
+	bool overlays = fs_exists(places), uses;
+	struct views views = {0};
 	DIR *d = opendir("/proc");
 	struct dirent *ent;
 	size_t count = 0;
 	uint64_t pid;
-	bool uses;
 
 	while (d && (ent = readdir(d))) {
 		if (!str_u64(ent->d_name, &pid))
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
-		n = len > 0 ? readlink(path, theirs, sizeof(theirs)) : -1;
-		if (len > 0)
-			uses = n == len && memcmp(ours, theirs, (size_t)n) == 0 && has_mount((int)pid, dir);
-		else
-			uses = proc_environ_has((pid_t)pid, fenced);
+		uses = overlays ? sees_layer(&views, (int)pid, dir) : proc_environ_has((pid_t)pid, fenced);
 		if (!uses || proc_state((pid_t)pid) == 'Z')
 			continue;
 		count++;
@@ -643,8 +669,9 @@ size_t layer_users(const char *dir, void (*found)(int pid, void *of), void *of)
 	}
 	if (d)
 		closedir(d);
+	free(views.list);
 	free(fenced);
-	free(link);
+	free(places);
 	return count;
 }
 
