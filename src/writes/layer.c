@@ -17,6 +17,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -25,6 +26,7 @@
 #include "writes/scratch.h"
 
 #define DEEP 200	/* folders in folders: so many descriptors */
+#define MOUNTS_MAX ((size_t)64 << 20)
 
 typedef void alive_fn(void *of);
 
@@ -593,10 +595,63 @@ uint64_t layer_bytes(const char *dir, uint64_t enough)
 
 /* --- who is in it ---------------------------------------------------------------------------------------------- */
 
+/* Does its view show the layer, which is hidden under its own name? The number of a namespace says nothing: it is used again at once, and the
+ * program may make more of them. */
+static bool has_mount(int pid, const char *dir)
+{
+	const char *name = strrchr(dir, '/');
+	char path[64];
+	struct buf b;
+	int fd;
+	bool has;
+
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	buf_init(&b, MOUNTS_MAX);
+	buf_read_fd(&b, fd);
+	close(fd);
+	has = b.len && name && strstr(b.data, name);
+	buf_release(&b);
+	return has;
+}
+
+/* Namespaces that were looked at: there are many processes in a few. */
+struct seen {
+	char ns[64];
+	bool shows;
+};
+
+struct views {
+	struct seen *list;
+	size_t n, cap;
+};
+
+static bool sees_layer(struct views *v, int pid, const char *dir)
+{
+	struct seen one = {"", false};
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	n = readlink(path, one.ns, sizeof(one.ns) - 1);
+	if (n <= 0)
+		return false;
+	for (size_t i = 0; i < v->n; i++)
+		if (strcmp(v->list[i].ns, one.ns) == 0)
+			return v->list[i].shows;
+	one.shows = has_mount(pid, dir);
+	v->list = xgrow(v->list, v->n, &v->cap, sizeof(*v->list));
+	v->list[v->n++] = one;
+	return one.shows;
+}
+
 size_t layer_users(const char *dir, void (*found)(int pidfd, void *of), void *of)
 {
-	char *link = fs_join(dir, "ns"), *fenced = xasprintf(SCRATCH_ENV "=%s", dir), path[64], ours[64], theirs[64];
-	ssize_t len = readlink(link, ours, sizeof(ours)), n;
+	char *places = fs_join(dir, "place"), *fenced = xasprintf(SCRATCH_ENV "=%s", dir);
+	bool overlays = fs_exists(places), uses;
+	struct views views = {0};
 	DIR *d = opendir("/proc");
 	struct dirent *ent;
 	size_t count = 0;
@@ -608,23 +663,19 @@ size_t layer_users(const char *dir, void (*found)(int pidfd, void *of), void *of
 		if (!str_u64(ent->d_name, &pid))
 			continue;
 		pidfd = found ? proc_pidfd((pid_t)pid) : -1;	/* before it is asked who it is: its number may be another's next */
-		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
-		n = len > 0 ? readlink(path, theirs, sizeof(theirs)) : -1;
-		if ((n == len && len > 0 && memcmp(ours, theirs, (size_t)n) == 0) ||
-		    (len <= 0 && proc_environ_has((pid_t)pid, fenced))) {
-			bool lives = proc_state((pid_t)pid) != 'Z';
-
-			count += lives;
-			if (lives && pidfd >= 0)
-				found(pidfd, of);
-		}
+		uses = overlays ? sees_layer(&views, (int)pid, dir) : proc_environ_has((pid_t)pid, fenced);
+		uses = uses && proc_state((pid_t)pid) != 'Z';
+		count += uses;
+		if (uses && pidfd >= 0)
+			found(pidfd, of);
 		if (pidfd >= 0)
 			close(pidfd);
 	}
 	if (d)
 		closedir(d);
+	free(views.list);
 	free(fenced);
-	free(link);
+	free(places);
 	return count;
 }
 

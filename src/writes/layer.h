@@ -4,7 +4,6 @@
  *   up/N, work/N   what was written below the folder that the link place/N names
  *   root           where the program's view of the file systems is put together
  *   hidden         an empty folder: what the program sees in place of the layer
- *   ns             a link that names the program's mount namespace: who still uses the layer
  *   new, gone      instead of all that, behind a fence (fence.h)
  */
 #ifndef CUWHY_WRITES_LAYER_H

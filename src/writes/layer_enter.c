@@ -593,18 +593,6 @@ static int make_folders(struct entry *t, struct err *e)
 	return 0;
 }
 
-static void note_namespace(const struct entry *t)
-{
-	char *path = in_layer(t, "ns", UINT_MAX), name[64];
-	ssize_t n = readlink("/proc/self/ns/mnt", name, sizeof(name) - 1);
-
-	name[n < 0 ? 0 : n] = '\0';
-	unlink(path);
-	if (n > 0 && symlink(name, path) != 0)
-		log_line("writes", 1, "cannot name the namespace in %s", path);
-	free(path);
-}
-
 static int build(struct entry *t, bool user, struct err *e)
 {
 	int rc = check_layer(t, e);
@@ -648,10 +636,8 @@ int layer_enter(const struct layer_view *v, struct err *e)
 		rc = namespace_enter(&before, &user, e);
 	if (rc == 0)
 		rc = mounts_read(&t.mounts, e);
-	if (rc == 0) {
-		note_namespace(&t);
+	if (rc == 0)
 		rc = build(&t, user, e);
-	}
 	if (rc == 0)
 		rc = enter_root(&t, cwd, e);
 	if (rc == 0 && user)

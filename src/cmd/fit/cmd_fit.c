@@ -644,6 +644,7 @@ static void tell_writes(const struct fit_runs *r, json_t *to)
 	if (!r->writes)
 		return;
 	JSON_ADD(to, J_SHARED("writes", r->writes));
+	fflush(stdout);		/* this is the last line */
 	if (!given.json)
 		run_writes_tell_json(r->writes, r->keep, r->n > 1 ? "each dry run" : "the dry run", stderr);
 }

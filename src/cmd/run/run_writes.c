@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/children.h"
@@ -31,6 +32,7 @@
 #define PREFIX	      "cuwhy-layer-"
 #define LOOK_NS	      500000000ull	/* between two looks at its size; a fast disk takes 1 GB meanwhile */
 #define WALK_PAUSES   20		/* between two walks through it, in units of what one takes */
+#define GRACE_NS 300000000ull /* for processes that die with the program */
 #define KILL_NS	      5000000000ull	/* from SIGTERM to SIGKILL */
 #define LIMIT_SHARE   2			/* of the free space, one part in so many: others need some, too */
 #define TOLD	      3			/* names in the text */
@@ -442,6 +444,23 @@ static void note_change(void *of, const struct layer_change *c)
 	s->n++;
 }
 
+/* Whoever dies with the program, or because of us, may not be dead yet. */
+static bool wait_for_users(struct run_writes *w)
+{
+	uint64_t until = proc_mono_ns() + (w->ending_ns ? KILL_NS : GRACE_NS);
+	const struct timespec pause = {0, 5000000};
+	int sig = SIGKILL;
+	bool used;
+
+	while ((used = layer_users(w->shared->dir, NULL, NULL) > 0) && proc_mono_ns() < until) {
+		still_alive(w);
+		nanosleep(&pause, NULL);
+	}
+	if (used && w->ending_ns)
+		layer_users(w->shared->dir, end_process, &sig);
+	return used;
+}
+
 void run_writes_finish(struct run_writes *w, const struct keeper *self)
 {
 	struct layer_walk walk = {.change = note_change, .alive = still_alive, .of = w};
@@ -449,10 +468,10 @@ void run_writes_finish(struct run_writes *w, const struct keeper *self)
 	w->self = self;
 	if (!has_layer(w))
 		return;
+	w->in_use = wait_for_users(w);
 	layer_changes(w->shared->dir, &walk);
 	w->sum.bytes = walk.bytes;
 	w->sum.unreadable = walk.unreadable;
-	w->in_use = layer_users(w->shared->dir, NULL, NULL) > 0;
 	if (w->keep)
 		layer_keep(w->shared->dir, w->keep, still_alive, w, &w->failed);
 }
