@@ -37,7 +37,7 @@ class Tree:
     def __init__(self, box, user, where=None):
         self.top = tempfile.mkdtemp(prefix="cuwhy-fence-", dir=where)
         os.chmod(self.top, 0o755)
-        self.real, self.scratch = os.path.join(self.top, "real", "in", "root"), os.path.join(self.top, "scratch")
+        self.real, self.scratch = os.path.join(self.top, "real", operations.BELOW), os.path.join(self.top, "scratch")
         for folder in (self.real, self.scratch):
             os.makedirs(folder)
         self.behind = [behind(box, user == "old")]
@@ -70,7 +70,7 @@ class Tree:
     def state(self):
         """Everything about every file, down to the time of its last change of any kind."""
         found = []
-        for folder, folders, names in os.walk(os.path.dirname(os.path.dirname(self.real))):
+        for folder, folders, names in os.walk(os.path.join(self.top, "real")):
             for name in folders + names + ["."]:
                 path = os.path.join(folder, name)
                 st = os.lstat(path)
