@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fence: where a dry run cannot have a layer of mounts, nothing of the user's can be changed all the same, and programs do not notice."""
+"""The fence: where a dry run cannot have a layer of mounts, nothing of the user's can be changed all the same, and programs do not notice.
+
+The random operations are always the same, unless SEED is set: SEED=$RANDOM tests/e2e/run.py random_operations_behind."""
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -178,7 +179,7 @@ class Worker:
 
 @each(KINDS)
 def rule__random_operations_behind_the_fence_have_the_results_of_real_ones(box, user):
-    seed = random.randrange(10 ** 6)
+    seed = int(os.environ.get("SEED", "1"))
     tree, copy = possible(Tree(box, user)), Tree(box, user)
     operations.plant(tree.real)
     operations.plant(copy.real)
