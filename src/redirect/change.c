@@ -141,11 +141,11 @@ static int mirror(struct place *p, size_t len)
 		if (rc == 0 && first_made == len)
 			first_made = before;
 	}
-	if (rc < 0 && rc != -EEXIST)
-		return rc;
-	if (first_made < len)
+	if (first_made < len) {
+		note_folder();
 		date_folders(p, first_made, len);
-	return 0;
+	}
+	return rc == -EEXIST ? 0 : rc;
 }
 
 int make_way(struct place *p)
@@ -426,6 +426,7 @@ static int replace_marks(const char *path)
 static int make_mark_folders(struct place *p, size_t len)
 {
 	int rc = 0;
+	bool made = false;
 
 	for (size_t n = 0; n < len && (rc == 0 || rc == -EEXIST);) {
 		char next;
@@ -434,7 +435,10 @@ static int make_mark_folders(struct place *p, size_t len)
 		next = cut(p, n);
 		rc = raw_mkdir(in_gone(p), S_IRWXU);
 		p->at[n] = next;
+		made |= rc == 0;
 	}
+	if (made)
+		note_folder();
 	return rc == -EEXIST ? 0 : rc;
 }
 
@@ -449,6 +453,8 @@ int mark_gone(struct place *p)
 		rc = make_mark(in_gone(p));
 	if (rc == -EEXIST)
 		rc = raw_lstat(in_gone(p), &st) == 0 && S_ISDIR(st.st_mode) ? replace_marks(in_gone(p)) : 0;
+	if (rc == 0)
+		note_folder();	/* it may have been one */
 	return rc == -ENOTDIR ? 0 : rc;	/* all of its folder is gone already */
 }
 

@@ -29,9 +29,9 @@ static int find(struct place *p, int dir, const char *path)
 {
 	int rc;
 
-	if (!path || !*path || !is_on())
+	if (!path || !is_on())
 		return LEAVE_IT;
-	rc = walk(p, dir, path, NAME);
+	rc = walk(p, dir, path, NAME);	/* an empty one is not there, which the kernel says before anything else */
 	return rc < 0 ? rc : p->zone ? LEAVE_IT : 0;
 }
 

@@ -55,6 +55,7 @@ static inline bool has_changes(void)
 }
 
 void note_change(void);			/* before anything is made in the scratch */
+void note_folder(void);			/* after a folder of the user's has got something there */
 bool is_real(const char *at, size_t len);	/* in a folder that stays real, or such a folder */
 bool may_be_set(const char *at, size_t len);	/* in one where modes and times may be set, too: not in /dev, /proc, /sys */
 
@@ -93,9 +94,11 @@ struct place {
 	bool fresh;		/* there is something in `new` */
 	bool real;		/* there is something real, and the program may see it */
 	bool hidden;		/* whatever is real there is gone, or is not what the program means */
+	bool folder_plain;	/* the folder that it is in is real, and neither it nor those above have anything in the scratch */
 	bool folder_real;	/* the folder that it is in is real, although it may be in `new` as well */
 	bool marks;		/* some of what is in this real folder is gone */
 	bool slash;		/* a slash behind the name says that a folder is meant */
+	bool linked;		/* by way of a link */
 	bool moved;		/* the kernel would not get there by the caller's path */
 	struct stat st;		/* of what the program sees there; of a folder that is both, the real one's */
 };

@@ -85,6 +85,12 @@ void note_change(void)
 		__atomic_store_n(&state->changes, 1, __ATOMIC_RELEASE);
 }
 
+void note_folder(void)
+{
+	if (state)
+		__atomic_add_fetch(&state->changes, 1, __ATOMIC_ACQ_REL);
+}
+
 void *next_of(const char *name)
 {
 	return old_dlsym(RTLD_NEXT, name);

@@ -154,6 +154,7 @@ static int look(struct walker *w)
 	int rc;
 
 	p->folder_real = p->real && !w->covered;
+	p->folder_plain = p->folder_real && !p->fresh && !p->marks && !p->zone;
 	p->fresh = p->real = p->marks = false;
 	p->hidden |= w->covered;
 	p->zone = is_real(p->at, p->len);
@@ -246,6 +247,7 @@ static int follow_link(struct walker *w)
 	w->link[n] = '\0';
 	if (p->zone && is_magic(w, n))
 		return 1;
+	p->linked = true;
 	if (++w->links > MOST_LINKS)
 		return -ELOOP;
 	if (p->fresh)
@@ -349,7 +351,7 @@ int walk(struct place *p, int dir, const char *path, enum how how)
 	size_t len = strlen(path);
 	int rc = 0;
 
-	p->moved = p->fresh = p->real = p->marks = p->slash = false;
+	p->moved = p->linked = p->fresh = p->real = p->marks = p->slash = false;
 	if (len >= sizeof(w.rest))
 		return -ENAMETOOLONG;
 	w.p = p;
@@ -371,16 +373,52 @@ int walk(struct place *p, int dir, const char *path, enum how how)
 	return rc;
 }
 
+/* ---- what need not be walked -------------------------------------------------------------------------------------- */
+
+/* Names whose folder was found plain, as a hash of the folder's text and of the number of changes at that time. One word each, so threads and
+ * signal handlers need no lock. Nothing else is kept of them: a link in the folder is looked for each time. */
+#define PLAIN 4096
+static uint64_t plain[PLAIN];
+
+/* Of an absolute path whose last name is one; 0: of any other. */
+static uint64_t hash_folder(const char *path, uint32_t changes)
+{
+	const char *slash = strrchr(path, '/');
+	uint64_t hash = 0xcbf29ce484222325ull ^ changes;
+
+	if (path[0] != '/' || !slash[1] || (slash[1] == '.' && (!slash[2] || (slash[2] == '.' && !slash[3]))))
+		return 0;
+	for (; path < slash; path++)
+		hash = (hash ^ (unsigned char)*path) * 0x100000001b3ull;
+	hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15ull;
+	return hash ? hash : 1;
+}
+
+static bool is_plain(const char *path, uint64_t hash, bool follow)
+{
+	char one;
+
+	if (!hash || __atomic_load_n(&plain[hash % PLAIN], __ATOMIC_RELAXED) != hash)
+		return false;
+	return !follow || raw_readlink(path, &one, 1) < 0;
+}
+
 const char *look_at(struct place *p, int dir, const char *path, bool follow, int *error)
 {
+	uint64_t hash;
 	int rc;
 
 	*error = 0;
 	p->known = false;
 	if (!path || !*path || !has_changes())
 		return NULL;
+	hash = redirect.state ? hash_folder(path, __atomic_load_n(&redirect.state->changes, __ATOMIC_ACQUIRE)) : 0;
+	if (is_plain(path, hash, follow))
+		return NULL;
 	rc = walk(p, dir, path, follow ? FOLLOW : LINK);
 	p->known = rc == 0;
+	if (hash && rc == 0 && p->folder_plain && !p->moved && !p->hidden && !p->zone && !p->linked)
+		__atomic_store_n(&plain[hash % PLAIN], hash, __ATOMIC_RELAXED);
 	if (rc < 0) {
 		if (p->hidden || p->fresh || p->moved)
 			*error = rc;

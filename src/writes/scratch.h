@@ -34,7 +34,8 @@
 struct scratch_pass { uint64_t half, other; };
 
 struct scratch_state {
-	uint32_t changes;	/* 0: nothing was redirected yet, so every name means what it always meant */
+	uint32_t changes;	/* 0: nothing was redirected yet, so every name means what it always meant. Grows with each folder in `new` or `gone`
+				 * that one of the user's has for the first time */
 };
 
 #endif

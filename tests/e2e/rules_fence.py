@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fence: where a dry run cannot have a layer of mounts, nothing of the user's can be changed all the same, and programs do not notice."""
+"""The fence: where a dry run cannot have a layer of mounts, nothing of the user's can be changed all the same, and programs do not notice.
+
+The random operations are always the same, unless SEED is set: SEED=$RANDOM tests/e2e/run.py random_operations_behind."""
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -37,7 +38,7 @@ class Tree:
     def __init__(self, box, user, where=None):
         self.top = tempfile.mkdtemp(prefix="cuwhy-fence-", dir=where)
         os.chmod(self.top, 0o755)
-        self.real, self.scratch = os.path.join(self.top, "real", "in", "root"), os.path.join(self.top, "scratch")
+        self.real, self.scratch = os.path.join(self.top, "real", operations.BELOW), os.path.join(self.top, "scratch")
         for folder in (self.real, self.scratch):
             os.makedirs(folder)
         self.behind = [behind(box, user == "old")]
@@ -70,7 +71,7 @@ class Tree:
     def state(self):
         """Everything about every file, down to the time of its last change of any kind."""
         found = []
-        for folder, folders, names in os.walk(os.path.dirname(os.path.dirname(self.real))):
+        for folder, folders, names in os.walk(os.path.join(self.top, "real")):
             for name in folders + names + ["."]:
                 path = os.path.join(folder, name)
                 st = os.lstat(path)
@@ -178,7 +179,7 @@ class Worker:
 
 @each(KINDS)
 def rule__random_operations_behind_the_fence_have_the_results_of_real_ones(box, user):
-    seed = random.randrange(10 ** 6)
+    seed = int(os.environ.get("SEED", "1"))
     tree, copy = possible(Tree(box, user)), Tree(box, user)
     operations.plant(tree.real)
     operations.plant(copy.real)
