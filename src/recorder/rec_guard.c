@@ -384,9 +384,18 @@ static void streams_of_free(struct guarded *r, uint64_t stream)
 	stream_add(r, stream);
 }
 
+static void captured_by(struct guarded *r, uint32_t capture)
+{
+	if (!r->captured_first)
+		r->captured_first = capture;
+	if (capture > r->captured_last)
+		r->captured_last = capture;
+}
+
 bool guard_free(uint64_t addr, uint64_t stream)
 {
 	uint32_t i, stack = rec_self && rec_nesting ? stack_here() : 0;
+	uint32_t capture = stream == GUARD_AT_ONCE ? 0 : capture_of(stream);
 	struct guarded r;
 	bool first = false;
 
@@ -398,6 +407,10 @@ bool guard_free(uint64_t addr, uint64_t stream)
 		return false;
 	}
 	record(i)->free_stack = stack;
+	if (capture && !record(i)->torch) {	/* the free is part of the graph, and comes behind what uses it there */
+		record(i)->own = true;
+		captured_by(record(i), capture);
+	}
 	streams_of_free(record(i), stream);
 	r = *record(i);
 	if (is_kept(&r))
@@ -483,14 +496,6 @@ void guard_graph_gone(void)
 	for (uint32_t i = 1; i < records_end(); i++)
 		kept_gone(i);
 	guard_let_go();
-}
-
-static void captured_by(struct guarded *r, uint32_t capture)
-{
-	if (!r->captured_first)
-		r->captured_first = capture;
-	if (capture > r->captured_last)
-		r->captured_last = capture;
 }
 
 /* It works in the stream that it was allocated for. */

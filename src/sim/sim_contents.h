@@ -18,6 +18,10 @@ enum sim_unknown {
 void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped);
 void sim_contents_filled(sim_addr to, size_t bytes, bool dropped, bool truth);	/* `truth`: see sim_truth.c */
 void sim_contents_launched(const struct sim_func *f, void **params, void **extra);
+
+/* Key `pointers` (sim_pointers.c): keeps what a captured kernel was given; is some of it mapped no longer? */
+void sim_pointers_keep(struct sim_op *op, const struct sim_func *f, void **params);
+bool sim_pointers_lead_nowhere(const struct sim_op *op);
 /* Also tells who wants to know. What is there may not be what is to be read: then `invent` of the copy says what. */
 void sim_contents_read(sim_addr from, size_t bytes, struct sim_op *copy);
 

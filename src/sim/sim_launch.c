@@ -222,6 +222,8 @@ static bool real_op(const struct launch *l, struct sim_op *op, struct sim_op *be
 		return true;
 	}
 	sim_contents_launched(l->f, l->params, l->extra);
+	if (sim.config.pointers && atomic_load(&l->stream->capture))
+		sim_pointers_keep(op, l->f, l->params);
 	return false;
 }
 

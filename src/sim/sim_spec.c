@@ -44,6 +44,7 @@ static const struct key {
 	KEY("warp_exits", KEY_FLAG, warp_exits, 0, 0),
 	KEY("late_dumps", KEY_FLAG, late_dumps, 0, 0),
 	KEY("full_gpu", KEY_FLAG, full_gpu, 0, 0),
+	KEY("pointers", KEY_FLAG, pointers, 0, 0),
 	KEY("lost_dumps", KEY_FLAG, lost_dumps, 0, 0),
 	KEY("error_first", KEY_NUMBER, error_first, 1, 3600000),
 	KEY("load_waits", KEY_FLAG, load_waits, 0, 0),

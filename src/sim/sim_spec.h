@@ -40,7 +40,8 @@ struct sim_config {
 	bool no_device;
 	bool lost_dumps;		/* the dump of an assertion is abandoned, and the error is 719 */
 	bool late_dumps;		/* a kernel ends, and calls that wait for it return, before its dump exists */
-	bool full_gpu;			/* every kernel fills the GPU: one runs at a time, whatever their streams */
+	bool pointers;			/* captured kernels of real code look whether what they were given is still mapped */
+	bool full_gpu; /* every kernel fills the GPU: one runs at a time, whatever their streams */
 	int error_first;		/* ms from a kernel's error to its dump; 0: the dump comes first */
 	bool load_waits;		/* loading code waits for running kernels */
 	int load_takes;			/* ms that loading code takes */

@@ -111,6 +111,8 @@ static void run_kernel(const struct sim_op *op)
 	fault.code = 0;			/* the rest is filled in where it fails */
 	if (SIM_UNLIKELY(op->fault))
 		sim_fault_planned(&fault, op->fault);
+	else if (SIM_UNLIKELY(sim.config.pointers && sim_pointers_lead_nowhere(op)))
+		sim_fault_planned(&fault, SIM_ILLEGAL_ADDRESS);
 	else
 		op->u.kernel.row->run(op, &fault);
 	if (SIM_UNLIKELY(fault.code))

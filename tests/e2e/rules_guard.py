@@ -349,6 +349,26 @@ def rule__a_free_is_in_the_order_of_its_stream_alone(box):
           "illegal-access-use-after-free", gpu="sim:tiny,memory=8G")
 
 
+def rule__a_free_that_is_captured_comes_when_the_graph_is_run(box):
+    """It is a node behind the kernels that use the memory."""
+    run, verdict = guarded(box, """
+side = cudrv.stream()
+a = queued(4096, side)
+cudrv.synchronize()
+cudrv.begin_capture(side)
+poke(a, 5, stream=side)
+cudrv.call("cuMemFreeAsync", p(a), side)
+graph = cudrv.end_capture(side)
+for n in range(100):
+    cudrv.call("cuMemFreeAsync", p(queued(4096, side)), side)
+cudrv.free(cudrv.alloc(4096))
+cudrv.run_graph(graph, side)
+cudrv.synchronize()
+print("ended")
+""", gpu="sim:tiny,memory=8G")
+    same((run.status, run.out, verdict["cause"]), (0, "ended\n", "none"), run.err[-2000:])
+
+
 def rule__streams_that_are_waited_for_keep_what_is_freed(box):
     """By the stream of the free, or by the program; cuMemFree waits for all of them."""
     run, verdict = guarded(box, SIDE + "poke(x, 5, stream=side)\n" + """

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Healthy programs with captured graphs, made from seeds: guard mode must leave them alone, and their results as they are.
 
-    tests/gpu/guard_graphs.py [--build build] [--programs 60] [--seed 1] [-j N] [--together 5] [--gpu sim:h200 --python PYTHON]
+    tests/gpu/guard_graphs.py [--build build] [--programs 60] [--seed 1] [-j N] [--together 5] [--gpu sim:h200,pointers --python PYTHON]
 
 A program captures one to four graphs of a random kind (models, pools, streams, a training step, make_graphed_callables, torch.compile) and runs them again after
 random events: the cache is emptied, workspaces are cleared, other graphs come and go, other work runs on other streams and threads. --together of them share
 a process, which is quicker, and more than one program's graphs are alive at once. Each runs without cuwhy and under --guard=align=256: there must be no
-fault, and the same bytes. With --gpu the simulated GPU runs them: it computes nothing, but a matmul in a graph reads its workspace there, too.
+fault, and the same bytes. With --gpu the simulated GPU runs them: it computes nothing, but a matmul in a graph
+reads its workspace there, too, and with `pointers` other kernels of a graph look whether what they were given is still mapped.
 """
 import argparse
 import concurrent.futures
@@ -81,7 +82,9 @@ class Program:
         name = self.random.choice(names)
         self.biased |= name in ("linear", "convolution")
         self.told.append(name)
-        return getattr(self, name)()
+        forward, x = getattr(self, name)()
+        self.kept.append(forward)       # a graph does not keep the weights that it was captured with
+        return forward, x
 
     def warm(self, forward, x, stream):
         stream.wait_stream(self.torch.cuda.current_stream())
@@ -172,6 +175,7 @@ class Program:
         self.biased = True
         model = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 4)).cuda()
         graphed = self.torch.cuda.make_graphed_callables(model, (self.rand(8, size),))
+        self.kept.append((model, graphed))
         x = self.rand(8, size)
 
         def run():
