@@ -50,9 +50,9 @@ struct source_book;
 struct run_job;
 struct trace;
 struct segment {
-	int fd;			/* the recorder's memfd; -1: */
-	char *moved;		/* a copy of what was in it, or NULL */
+	int fd;			/* the recorder's memfd; -1: see `moved` */
 	uint32_t off, len;
+	char *moved;		/* what was in it, after that was closed; or NULL */
 };
 
 enum hang_state {
