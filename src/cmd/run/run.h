@@ -128,7 +128,6 @@ struct process {
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
 
-#define RUN_FOLDER	"cuwhy-XXXXXX"	/* as mkdtemp() takes it */
 #define QUEUE_MAX	512	/* connections not accepted yet: each may hold 5 MiB of a process that has ended */
 #define CLIENTS_MAX	4096	/* recorders connected at the same time */
 
