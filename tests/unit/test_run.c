@@ -523,7 +523,7 @@ static struct process *process_with(struct make *m, struct segment *g)
 	struct process *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
-	*g = (struct segment){memfd_of(m->data, MAKE_BYTES), 0, MAKE_BYTES};
+	*g = (struct segment){.fd = memfd_of(m->data, MAKE_BYTES), .len = MAKE_BYTES};
 	p->seg = g;
 	p->n_seg = 1;
 	return p;

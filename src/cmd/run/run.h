@@ -52,9 +52,9 @@ struct source_book;
 struct run_job;
 struct trace;
 struct segment {
-	int fd;			/* the recorder's memfd; -1: */
-	char *moved;		/* a copy of what was in it, or NULL */
+	int fd;			/* the recorder's memfd; -1: see `moved` */
 	uint32_t off, len;
+	char *moved;		/* what was in it, after that was closed; or NULL */
 };
 
 enum hang_state {
@@ -130,7 +130,6 @@ struct process {
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
 
-#define RUN_FOLDER	"cuwhy-XXXXXX"	/* as mkdtemp() takes it */
 #define QUEUE_MAX	512	/* connections not accepted yet: each may hold 5 MiB of a process that has ended */
 #define CLIENTS_MAX	4096	/* recorders connected at the same time */
 

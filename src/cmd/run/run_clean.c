@@ -8,8 +8,6 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -20,7 +18,6 @@
 #include "cmd/run/run.h"
 
 #define PREFIX		"cuwhy-"
-#define REMNANT_SECONDS	86400
 
 /* Does a process of ours still have this folder in its environment? Yes, if nobody can tell: without /proc. */
 static bool in_use(const char *dir)
@@ -72,15 +69,6 @@ static void remove_own(const char *dir)
 		mark_if_left(dir);
 }
 
-/* Killed before the mark was there, or when it was gone: our name, our own, empty, and for longer than anything of ours takes. */
-static bool is_remnant(const char *dir)
-{
-	struct stat st;
-
-	return strlen(strrchr(dir, '/')) == strlen("/" RUN_FOLDER) && lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) &&
-	       st.st_uid == geteuid() && (st.st_mode & 07777) == 0700 && time(NULL) - st.st_mtime > REMNANT_SECONDS;
-}
-
 static void clean_place(const char *place, const char *own)
 {
 	DIR *d = opendir(place);
@@ -95,8 +83,6 @@ static void clean_place(const char *place, const char *own)
 			log_line("env", 1, "removing the stale folder %s", dir);
 			if (fs_empty_if(dir, is_run_file) && rmdir(dir) != 0)
 				mark_if_left(dir);
-		} else if (is_remnant(dir)) {
-			rmdir(dir);
 		}
 		free(dir);
 	}

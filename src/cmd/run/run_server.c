@@ -68,7 +68,7 @@ static int bind_spare(const char *path)
 static int try_place(struct server *s, const char *place, struct err *e)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	char *dir = fs_join(place, RUN_FOLDER), *path = NULL;
+	char *dir = fs_join(place, "cuwhy-XXXXXX"), *path = NULL;
 	int rc = 0, fd = -1;
 
 	if (strlen(dir) + sizeof("/s") > sizeof(a.sun_path))
