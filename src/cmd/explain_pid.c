@@ -61,7 +61,8 @@ static int read_pids(struct pids *p, const struct explain_pid *o, struct err *e)
 		err_set(e, -ESRCH, "no process that you may look at has loaded CUDA");
 		rc = err_hint(e, "for those of other users: sudo cuwhy explain --all");
 	} else if (!rc && !p->n) {
-		err_set(e, -EINVAL, "--pid takes the numbers of processes, and there is none in '%s'", o->pids ? o->pids : "");
+		err_set(e, -EINVAL, "--pid takes the numbers of processes, and there is none in '%s'",
+			o->pids ? o->pids : "");
 		rc = err_hint(e, "if pgrep should have said one: no process of that name runs");
 	}
 	return rc;

@@ -54,7 +54,8 @@ static bool slept_since(const struct live_thread *t, struct process_look *l, con
 {
 	struct task now;
 
-	return t->waits == LIVE_GIL || (task_read(l->pid, t->tid, &now) && now.in_call && now.switches == before->switches);
+	return t->waits == LIVE_GIL ||
+	       (task_read(l->pid, t->tid, &now) && now.in_call && now.switches == before->switches);
 }
 
 /* All of them at once; twice, so that what the second time reads lies between two times that nobody had moved. */

@@ -74,8 +74,24 @@ static int signal_of(const siginfo_t *stop)
 static bool may_be_made_again(long call)
 {
 	static const long calls[] = {
-		SYS_epoll_wait, SYS_epoll_pwait, SYS_semop, SYS_semtimedop, SYS_rt_sigtimedwait, SYS_io_getevents, SYS_accept, SYS_accept4,
-		SYS_connect, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_read, SYS_readv, SYS_pread64,
+		SYS_epoll_wait,
+		SYS_epoll_pwait,
+		SYS_semop,
+		SYS_semtimedop,
+		SYS_rt_sigtimedwait,
+		SYS_io_getevents,
+		SYS_accept,
+		SYS_accept4,
+		SYS_connect,
+		SYS_recvfrom,
+		SYS_recvmsg,
+		SYS_recvmmsg,
+		SYS_sendto,
+		SYS_sendmsg,
+		SYS_sendmmsg,
+		SYS_read,
+		SYS_readv,
+		SYS_pread64,
 		SYS_preadv, SYS_write, SYS_writev, SYS_pwrite64, SYS_pwritev,
 		333 /* io_pgetevents */, 426 /* io_uring_enter */, 441 /* epoll_pwait2 */,
 	};
@@ -106,8 +122,8 @@ static bool read_registers(pid_t tid, struct stopped *s)
 	mend_call(tid, &regs);
 	*s = (struct stopped){.sp = regs.rsp,
 			      .pc = regs.rip,
-			      .reg = {regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp, regs.r8, regs.r9,
-				      regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15}};
+			      .reg = {regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
+				      regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15}};
 	return true;
 }
 

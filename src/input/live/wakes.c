@@ -416,7 +416,8 @@ static const char *of_who_goes_on(const struct live *of, struct process_look *l,
 			return pool_printf(pool, "%s %s", live_thread_name(t, pool),
 					   t->waits == LIVE_NOTHING ? "works" : what_it_does(t, pool));
 		if (is_watchdog(t, l))
-			return pool_printf(pool, "%s is a watchdog of Python's, which may end the program", live_thread_name(t, pool));
+			return pool_printf(pool, "%s is a watchdog of Python's, which may end the program",
+					   live_thread_name(t, pool));
 	}
 	return of_native_threads(of, &nobody, l, pool);
 }
@@ -451,8 +452,8 @@ const char *what_ends_circle(const struct live *of, struct process_look *l, stru
 	if (t)
 		return pool_printf(pool, "%s %s", live_thread_name(t, pool), what_it_does(t, pool));
 	number = handled_signal(l->pid, &of_timer);
-	handler = number ? pool_printf(pool, "the program handles %s%s, and its handler may end the wait", signal_text(number, pool),
-				       of_timer ? ", which a timer may send" : "")
+	handler = number ? pool_printf(pool, "the program handles %s%s, and its handler may end the wait",
+				       signal_text(number, pool), of_timer ? ", which a timer may send" : "")
 			 : NULL;
 	if (of_timer)
 		return handler;

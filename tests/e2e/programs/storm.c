@@ -32,7 +32,7 @@ static volatile struct counts {
 	uint64_t early;				/* calls that returned EINTR where all signals are blocked */
 	uint64_t calls;
 	uint32_t over;
-} *c;
+} * c;
 
 static void on_queued(int number, siginfo_t *info, void *context)
 {
@@ -71,7 +71,8 @@ int storm_map(const char *path)
 void storm_receive(void)
 {
 	struct sigaction queued = {.sa_sigaction = on_queued, .sa_flags = SA_SIGINFO | SA_RESTART};
-	struct sigaction one = {.sa_handler = on_single, .sa_flags = SA_RESTART}, alarms = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+	struct sigaction one = {.sa_handler = on_single, .sa_flags = SA_RESTART},
+			 alarms = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
 
 	for (int i = 0; i < QUEUED; i++)
 		sigaction(SIGRTMIN + i, &queued, NULL);
@@ -196,7 +197,8 @@ static bool wait_for(volatile uint64_t *count, uint64_t much, pid_t pid, double 
 
 /* Sends so many to the threads in turn, and others between them. Returns the sum of the values; `*singles`: how many of those of which one
  * is outstanding at a time, `*lost`: how many of them never came. */
-uint64_t storm_send(pid_t pid, const pid_t *tid, unsigned n, uint64_t signals, double patience, uint64_t *lost, uint64_t *singles)
+uint64_t storm_send(pid_t pid, const pid_t *tid, unsigned n, uint64_t signals, double patience, uint64_t *lost,
+		    uint64_t *singles)
 {
 	uint64_t sum = 0, sent[SINGLE] = {0};
 
