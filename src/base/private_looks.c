@@ -149,9 +149,10 @@ static size_t command_option_at(const char *text, const char *s, size_t *skip)
 		const char *command, *option;
 		bool login;	/* user:password */
 	} options[] = {
-		{"curl", "-u ", true},	      {"curl", "--user ", true},   {"wget", "--http-user ", true}, {"sshpass", "-p ", false},
-		{"sshpass", "-p", false},   {"mysql", "-p", false},	   {"mysqldump", "-p", false},    {"mysqladmin", "-p", false},
-		{"docker login", "-p ", false}, {"wandb login", " ", false},
+		{"curl", "-u ", true},	     {"curl", "--user ", true},	  {"wget", "--http-user ", true},
+		{"sshpass", "-p ", false},   {"sshpass", "-p", false},	  {"mysql", "-p", false},
+		{"mysqldump", "-p", false},  {"mysqladmin", "-p", false}, {"docker login", "-p ", false},
+		{"wandb login", " ", false},
 	};
 	size_t room = (size_t)(s - text) < COMMAND_FAR ? (size_t)(s - text) : COMMAND_FAR, n;
 	char before[COMMAND_FAR + 1];
@@ -161,7 +162,9 @@ static size_t command_option_at(const char *text, const char *s, size_t *skip)
 	memcpy(before, s - room, room);
 	before[room] = '\0';
 	for (size_t i = 0; i < COUNT(options); i++) {
-		const char *found = strncmp(s, options[i].option, strlen(options[i].option)) ? NULL : strstr(before, options[i].command);
+		const char *found = strncmp(s, options[i].option, strlen(options[i].option))
+					    ? NULL
+					    : strstr(before, options[i].command);
 
 		if (!found || strchr(found, '\n') || (*s == ' ' && found[strlen(options[i].command)]))
 			continue;
@@ -179,7 +182,8 @@ static size_t command_option_at(const char *text, const char *s, size_t *skip)
 static size_t key_block_at(const char *s)
 {
 	size_t line = strcspn(s, "\n");
-	const char *key = strncmp(s, "-----BEGIN", 10) ? NULL : memmem(s, line, "PRIVATE KEY", 11), *end = key ? key + 11 : NULL;
+	const char *key = strncmp(s, "-----BEGIN", 10) ? NULL : memmem(s, line, "PRIVATE KEY", 11),
+		   *end = key ? key + 11 : NULL;
 
 	if (!key)
 		return 0;

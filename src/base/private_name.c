@@ -67,7 +67,8 @@ static bool is_made_by_chance(const char *s, size_t n, size_t least)
 
 static bool is_path(const char *s, size_t n)
 {
-	return n && (s[0] == '/' || s[0] == '~' || !strncmp(s, "./", 2) || !strncmp(s, "../", 3) || memmem(s, n, "://", 3));
+	return n &&
+	       (s[0] == '/' || s[0] == '~' || !strncmp(s, "./", 2) || !strncmp(s, "../", 3) || memmem(s, n, "://", 3));
 }
 
 static bool is_mixed(const char *s, size_t n)
@@ -120,11 +121,13 @@ static bool names_one(const char *s, size_t n)
 
 bool private_value(enum secrecy how, const char *value, size_t n, bool literal)
 {
-	if (says_nothing(value, n) || is_nothing(value, n) || names_one(value, n) || (!literal && is_short_number(value, n)))
+	if (says_nothing(value, n) || is_nothing(value, n) || names_one(value, n) ||
+	    (!literal && is_short_number(value, n)))
 		return false;
 	switch (how) {
 	case SECRECY_LONG:
-		return is_made_by_chance(value, n, LONG_LEAST) && kinds_of(value, n).turns >= LONG_TURNS && !memchr(value, '.', n);
+		return is_made_by_chance(value, n, LONG_LEAST) && kinds_of(value, n).turns >= LONG_TURNS &&
+		       !memchr(value, '.', n);
 	case SECRECY_RANDOM:
 		return is_made_by_chance(value, n, RANDOM_LEAST) || private_random(value, n, LONG_LEAST, "+/=");
 	case SECRECY_MIXED:
@@ -147,7 +150,8 @@ static size_t plain_name(const char *name, size_t n, char *out)
 	for (size_t i = skip; i < n; i++) {
 		bool up = isupper((unsigned char)name[i]) != 0, after = i > skip && private_in_word(name[i - 1]),
 		     lower_before = after && (islower((unsigned char)name[i - 1]) || isdigit((unsigned char)name[i - 1])),
-		     last_upper = after && isupper((unsigned char)name[i - 1]) && i + 1 < n && islower((unsigned char)name[i + 1]);
+		     last_upper = after && isupper((unsigned char)name[i - 1]) && i + 1 < n &&
+				  islower((unsigned char)name[i + 1]);
 
 		if (up && (lower_before || last_upper))
 			out[len++] = '_';
@@ -185,28 +189,37 @@ static size_t any_in(const char *name, const char *const *words, size_t count, b
 /* Names whose values are secrets, whatever they look like. */
 static const char *const secret_words[] = {
 	"password", "passwd", "passphrase", "passcode", "pwd", "secret", "credential", "creds", "authorization", "jwt",
-	"db_pass", "user_pass", "smtp_pass", "apikey", "authtoken", "accesstoken", "secretkey", "dbpassword", "userpassword", "clientsecret",
-	"api_key", "access_key", "secret_key", "private_key", "signing_key", "encryption_key", "account_key", "auth_key", "master_key",
-	"client_key", "shared_key", "subscription_key", "service_key", "deploy_key", "write_key", "hmac_key", "jwt_key", "ssh_key", "aes_key",
-	"wandb_key", "openai_key", "license_key", "accountkey",
-	"access_token", "auth_token", "session_token", "security_token", "id_token", "refresh_token", "bot_token", "bearer_token",
-	"api_token", "hf_token", "hub_token", "face_token", "github_token", "gitlab_token", "gh_token", "slack_token", "personal_token",
+	"db_pass",	  "user_pass",	      "smtp_pass",   "apikey",	      "authtoken",
+	"accesstoken",	  "secretkey",	      "dbpassword",  "userpassword",  "clientsecret",
+	"api_key",	  "access_key",	      "secret_key",  "private_key",   "signing_key",
+	"encryption_key", "account_key",      "auth_key",    "master_key",    "client_key",
+	"shared_key",	  "subscription_key", "service_key", "deploy_key",    "write_key",
+	"hmac_key",	  "jwt_key",	      "ssh_key",     "aes_key",	      "wandb_key",
+	"openai_key",	  "license_key",      "accountkey",  "access_token",  "auth_token",
+	"session_token",  "security_token",   "id_token",    "refresh_token", "bot_token",
+	"bearer_token",	  "api_token",	      "hf_token",    "hub_token",     "face_token",
+	"github_token",	  "gitlab_token",     "gh_token",    "slack_token",   "personal_token",
 	"oauth_token", "csrf_token", "wandb_token", "private_token", "deploy_token", "login_token",
 };
 
 /* "token" with one of these is a word of a text, or a number of them. */
 static const char *const text_words[] = {
-	"pad", "padding", "eos", "bos", "eot", "eod", "unk", "sep", "cls", "mask", "special", "image", "video", "audio", "vision", "speech",
-	"num", "max", "min", "new", "next", "prev", "previous", "start", "end", "begin", "stop", "first", "last", "current", "tool",
-	"think", "separator", "delimiter", "extra", "additional", "input", "output", "target", "vocab", "added", "text", "word", "line",
-	"n", "per", "batch", "decoder", "encoder", "prompt", "suffix", "prefix", "middle", "fim", "sot", "blank", "class", "object",
+	"pad",	 "padding", "eos",     "bos",	  "eot",      "eod",	   "unk",	"sep",	  "cls",
+	"mask",	 "special", "image",   "video",	  "audio",    "vision",	   "speech",	"num",	  "max",
+	"min",	 "new",	    "next",    "prev",	  "previous", "start",	   "end",	"begin",  "stop",
+	"first", "last",    "current", "tool",	  "think",    "separator", "delimiter", "extra",  "additional",
+	"input", "output",  "target",  "vocab",	  "added",    "text",	   "word",	"line",	  "n",
+	"per",	 "batch",   "decoder", "encoder", "prompt",   "suffix",	   "prefix",	"middle", "fim",
+	"sot",	 "blank",   "class",   "object",
 };
 
 /* What follows makes it something about a secret. */
 static const char *const about_words[] = {
-	"file", "path", "name", "type", "url", "uri", "len", "length", "id", "index", "field", "header", "env", "var", "count", "format",
-	"regex", "pattern", "prefix", "suffix", "policy", "prompt", "help", "error", "expired", "required", "class", "fn", "func", "callback",
-	"manager", "provider", "size", "dir", "key", "list", "map", "stream", "scheme", "location", "padding", "mask", "embed", "label",
+	"file",	  "path",   "name",	"type",	    "url",	"uri",	 "len",	    "length",	"id",
+	"index",  "field",  "header",	"env",	    "var",	"count", "format",  "regex",	"pattern",
+	"prefix", "suffix", "policy",	"prompt",   "help",	"error", "expired", "required", "class",
+	"fn",	  "func",   "callback", "manager",  "provider", "size",	 "dir",	    "key",	"list",
+	"map",	  "stream", "scheme",	"location", "padding",	"mask",	 "embed",   "label",
 };
 
 static bool is_upper(const char *name, size_t n)

@@ -180,11 +180,12 @@ static bool named_one_of(const char *name, size_t n, const char *const *list, si
 /* What a function looks up, asks or compares with is not the secret. */
 static bool is_question(const struct scan *c, const char *bracket)
 {
-	static const char *const functions[] = {"get",	   "getenv",	"pop",	   "getattr",	 "input",      "getpass",  "prompt",
-						"ask",	   "environ",	"open",	   "read",	 "load",       "find",	   "split",
-						"rsplit",  "join",	"replace", "strip",	 "startswith", "endswith", "encode",
-						"decode",  "format",	"print",   "isinstance", "hasattr",    "lstrip",   "rstrip",
-						"require", "from_env",	"lookup",  "partition",	 "removeprefix", "get_secret", "read_secret"};
+	static const char *const functions[] = {
+		"get",	   "getenv",   "pop",	  "getattr",	"input",	"getpass",    "prompt",
+		"ask",	   "environ",  "open",	  "read",	"load",		"find",	      "split",
+		"rsplit",  "join",     "replace", "strip",	"startswith",	"endswith",   "encode",
+		"decode",  "format",   "print",	  "isinstance", "hasattr",	"lstrip",     "rstrip",
+		"require", "from_env", "lookup",  "partition",	"removeprefix", "get_secret", "read_secret"};
 	const char *end = before_blanks(c, bracket);
 	size_t n = name_before(c, end);
 
@@ -194,8 +195,9 @@ static bool is_question(const struct scan *c, const char *bracket)
 /* Arguments that describe a value */
 static bool is_description(const struct scan *c, const char *is)
 {
-	static const char *const names[] = {"help",  "description", "title", "doc",	"name",	 "type",    "dtype",	"alias", "env",
-					    "prompt", "message",    "encoding", "dest", "metavar", "format", "errors", "group", "mode", "safe"};
+	static const char *const names[] = {"help",   "description", "title",  "doc",	  "name",     "type", "dtype",
+					    "alias",  "env",	     "prompt", "message", "encoding", "dest", "metavar",
+					    "format", "errors",	     "group",  "mode",	  "safe"};
 	const char *end = before_blanks(c, is);
 	size_t n = name_before(c, end);
 
@@ -266,7 +268,8 @@ static void take_literal(struct scan *c, struct literal *l)
 
 static void end_line(struct scan *c)
 {
-	bool goes_on = c->s > c->text && (c->s[-1] == '\\' || (c->s[-1] == '\r' && c->s - c->text > 1 && c->s[-2] == '\\'));
+	bool goes_on =
+		c->s > c->text && (c->s[-1] == '\\' || (c->s[-1] == '\r' && c->s - c->text > 1 && c->s[-2] == '\\'));
 
 	c->value.comment = false;
 	if ((!c->value.depth && !goes_on) || ++c->value.lines > LINES_MOST)
@@ -276,7 +279,8 @@ static void end_line(struct scan *c)
 /* str("…"), b64decode("…"): the literal is still the value. */
 static bool is_wrapper(const struct scan *c, const char *bracket)
 {
-	static const char *const functions[] = {"str", "bytes", "bytearray", "SecretStr", "Secret", "b64decode", "unhexlify", "fromhex", "quote"};
+	static const char *const functions[] = {"str",	     "bytes",	  "bytearray", "SecretStr", "Secret",
+						"b64decode", "unhexlify", "fromhex",   "quote"};
 	size_t n = name_before(c, bracket);
 
 	return !n || named_one_of(bracket - n, n, functions, COUNT(functions)) || is_question(c, bracket);
@@ -411,10 +415,11 @@ static enum operator sign_at(const char *s, const char **value)
 	static const struct {
 		const char *sign;
 		enum operator is;
-	} signs[] = {{"===", COMPARES}, {"!==", COMPARES}, {"==", COMPARES}, {"!=", COMPARES}, {"in ", COMPARES}, {"not in ", COMPARES},
-		     {"||=", ASSIGNS},  {"=>", ASSIGNS},   {"=~", NOTHING},  {"=", ASSIGNS},   {":=", ASSIGNS},	  {":-", ASSIGNS},
-		     {"+=", ASSIGNS},   {"|=", ASSIGNS},   {"?=", ASSIGNS},  {".=", ASSIGNS},  {"::", NOTHING},	  {":", SAYS},
-		     {"or ", ELSES},    {"?? ", ELSES},    {"|| ", ELSES},   {"is ", TELLS}};
+	} signs[] = {{"===", COMPARES},	    {"!==", COMPARES}, {"==", COMPARES}, {"!=", COMPARES}, {"in ", COMPARES},
+		     {"not in ", COMPARES}, {"||=", ASSIGNS},  {"=>", ASSIGNS},	 {"=~", NOTHING},  {"=", ASSIGNS},
+		     {":=", ASSIGNS},	    {":-", ASSIGNS},   {"+=", ASSIGNS},	 {"|=", ASSIGNS},  {"?=", ASSIGNS},
+		     {".=", ASSIGNS},	    {"::", NOTHING},   {":", SAYS},	 {"or ", ELSES},   {"?? ", ELSES},
+		     {"|| ", ELSES},	    {"is ", TELLS}};
 
 	for (size_t i = 0; i < COUNT(signs); i++)
 		if (!strncmp(s, signs[i].sign, strlen(signs[i].sign))) {
@@ -446,7 +451,9 @@ static char enclosing_quote(const struct scan *c, const struct name *m)
 	for (; at < end; at++) {
 		if (*at == '\\' && at + 1 < end)
 			at++;
-		else if (inside ? *at == inside : (*at == '"' || *at == '\'') && (at == c->text || !isalnum((unsigned char)at[-1]) || at[-1] == 'f'))
+		else if (inside ? *at == inside
+				: (*at == '"' || *at == '\'') &&
+					  (at == c->text || !isalnum((unsigned char)at[-1]) || at[-1] == 'f'))
 			inside = inside ? '\0' : *at;
 	}
 	return inside;
@@ -484,7 +491,8 @@ static enum operator operator_at(const struct scan *c, const struct name *m, con
 		*value = s;
 		return FOLLOWS;
 	}
-	if (is == SAYS && !m->quoted && m->at > c->text && (m->at[-1] == ':' || stands_before(c, m->at, ":param ") || stands_before(c, m->at, ":type ")))
+	if (is == SAYS && !m->quoted && m->at > c->text &&
+	    (m->at[-1] == ':' || stands_before(c, m->at, ":param ") || stands_before(c, m->at, ":type ")))
 		return NOTHING;	/* arn:aws:secret:x */
 	return is == ELSES && !m->quoted ? NOTHING : is;
 }
@@ -494,8 +502,9 @@ static enum operator operator_at(const struct scan *c, const struct name *m, con
 /* "$VARIABLE", "args.password", "token=token", "self.key": what is in another place */
 static bool is_reference(const char *v, size_t n, const struct name *m)
 {
-	static const char *const roots[] = {"self", "cls", "args", "cfg", "config", "settings", "opts", "options", "os", "conf", "flags",
-					    "FLAGS", "hparams", "params", "kwargs", "request", "env", "ctx", "obj", "secrets", "torch"};
+	static const char *const roots[] = {"self",    "cls",	  "args", "cfg",   "config", "settings", "opts",
+					    "options", "os",	  "conf", "flags", "FLAGS",  "hparams",	 "params",
+					    "kwargs",  "request", "env",  "ctx",   "obj",    "secrets",	 "torch"};
 	const char *last = v + n;
 	size_t root = span_to(v, ".");
 
@@ -511,7 +520,8 @@ static bool is_reference(const char *v, size_t n, const struct name *m)
 	n -= (size_t)(last - v);
 	if (isdigit((unsigned char)last[n - 1]) || isdigit((unsigned char)*v))
 		return false;
-	return (n == m->n && !strncmp(last, m->at, n)) || ((last > v || memchr(last, '_', n)) && private_name(last, n, false));
+	return (n == m->n && !strncmp(last, m->at, n)) ||
+	       ((last > v || memchr(last, '_', n)) && private_name(last, n, false));
 }
 
 static bool is_word(const char *v, size_t n)
@@ -671,7 +681,9 @@ static bool in_list(const struct scan *c, const struct name *m, const char **val
 		return false;
 	s += span(s, " \t#");
 	if (is_name(s[span(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")]) ||
-	    s[span_to(s, ",(=")] == '(' ? *s != '(' : false)
+			    s[span_to(s, ",(=")] == '('
+		    ? *s != '('
+		    : false)
 		return false;	/* a call */
 	*value = end + n + 1;
 	return true;
@@ -680,12 +692,14 @@ static bool in_list(const struct scan *c, const struct name *m, const char **val
 /* d.setdefault("NAME", "…"), os.putenv("NAME", "…"): the second argument is the value, whatever it is. */
 static bool is_set(const struct scan *c, const struct name *m)
 {
-	static const char *const functions[] = {"setdefault", "putenv", "setenv",     "setattr", "set",		"getenv",      "get",
-						"pop",	      "put",	"add_header", "update",  "setProperty", "set_secret", "environ"};
+	static const char *const functions[] = {"setdefault", "putenv",	     "setenv",	   "setattr", "set",
+						"getenv",     "get",	     "pop",	   "put",     "add_header",
+						"update",     "setProperty", "set_secret", "environ"};
 	const char *s = m->at;
 	size_t n;
 
-	while (s > c->text && m->at - s < LOOK_BACK && strchr("\"'\\(, \tabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.", s[-1])) {
+	while (s > c->text && m->at - s < LOOK_BACK &&
+	       strchr("\"'\\(, \tabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.", s[-1])) {
 		s--;
 		if (*s != '(')
 			continue;
@@ -715,7 +729,8 @@ static void take_operand(struct scan *c, const struct name *m, enum operator is,
 		c->fallback_until = value + FALLBACK_FAR;
 		value += span(value, " \t\r\n");
 	}
-	if (is == COMPARES ? !group && !literal_at(c, value, &l) : is != ASSIGNS && is != SAYS && !literal_at(c, value, &l)) {
+	if (is == COMPARES ? !group && !literal_at(c, value, &l)
+			   : is != ASSIGNS && is != SAYS && !literal_at(c, value, &l)) {
 		c->s = m->at + m->n;
 		return;
 	}
@@ -731,7 +746,9 @@ static void take_operand(struct scan *c, const struct name *m, enum operator is,
 static void take_value(struct scan *c, const struct name *m, enum operator is, const char *value)
 {
 	const char *bare = value + blanks(value), *block, *listed;
-	bool apart = is == ASSIGNS && value[-1] != ':' && (bare > value || before_blanks(c, value - 1) != value - 1 || value[-2] == ' '), list;
+	bool apart = is == ASSIGNS && value[-1] != ':' &&
+		     (bare > value || before_blanks(c, value - 1) != value - 1 || value[-2] == ' '),
+	     list;
 	struct literal l;
 	size_t n = 0;
 
