@@ -58,7 +58,8 @@ static void find_all(struct items *all, const char *s, const char *what, uint32_
 	size_t n = strlen(what);
 
 	for (const char *at = s; n && (at = kind == NAME ? strstr(at, what) : strcasestr(at, what)); at += n)
-		if ((at == s || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) && !isalnum((unsigned char)at[n]) && at[n] != '_')
+		if ((at == s || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) && !isalnum((unsigned char)at[n]) &&
+		    at[n] != '_')
 			add(all, (struct item){(size_t)(at - s), n, code, kind});
 }
 
@@ -80,7 +81,8 @@ static void find_numbers(struct items *all, const char *s)
 			led = (size_t)(at - s) >= n + back && (back || !isalpha((unsigned char)before[i][0])) &&
 			      !strncasecmp(at - back - n, before[i], n);
 		}
-		if (led && code && at[digits] != '.' && !isalpha((unsigned char)at[digits]) && cuda_error_text(text_number_today(code))[0])
+		if (led && code && at[digits] != '.' && !isalpha((unsigned char)at[digits]) &&
+		    cuda_error_text(text_number_today(code))[0])
 			add(all, (struct item){(size_t)(at - s), digits, code, NUMBER});
 		at += digits ? digits - 1 : 0;
 	}
@@ -101,7 +103,8 @@ static bool agree(const struct item *a, const struct item *b)
 
 	if (a->code == b->code || !strcmp(cuda_error_text(a->code), cuda_error_text(b->code)))
 		return true;
-	return numbered && (text_number_today(number) == other || (number == OLD_LAUNCH_FAILED && other == CODE_LAUNCH_FAILED));
+	return numbered &&
+	       (text_number_today(number) == other || (number == OLD_LAUNCH_FAILED && other == CODE_LAUNCH_FAILED));
 }
 
 /* Nothing but signs and a word like "code" between them. */
