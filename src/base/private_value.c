@@ -763,6 +763,10 @@ static void take_value(struct scan *c, const struct name *m, enum operator is, c
 	struct literal l;
 	size_t n = 0;
 
+	if (!strncmp(bare, PRIVATE_REMOVED, strlen(PRIVATE_REMOVED))) {
+		c->s = bare + strlen(PRIVATE_REMOVED);	/* it was one, before */
+		return;
+	}
 	if (is == SAYS && (block = block_of(c, m, value, &list))) {
 		remove_block(c, m, block, list);
 		return;
