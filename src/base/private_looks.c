@@ -178,17 +178,16 @@ static size_t command_option_at(const char *text, const char *s, size_t *skip)
 	return 0;
 }
 
-/* From "-----BEGIN … PRIVATE KEY" to its end, which may have been cut off. */
+/* From "-----BEGIN … KEY-----" to its end, which may have been cut off. */
 static size_t key_block_at(const char *s)
 {
 	size_t line = strcspn(s, "\n");
-	const char *key = strncmp(s, "-----BEGIN", 10) ? NULL : memmem(s, line, "PRIVATE KEY", 11),
-		   *end = key ? key + 11 : NULL;
+	const char *end = strncmp(s, "-----BEGIN", 10) ? NULL : memmem(s, line, "KEY", 3);
 
-	if (!key)
+	if (!end)
 		return 0;
-	end += strspn(end, " BLOCK-");
-	if (*end && *end != '\n' && *end != '\r' && *end != '\\')
+	end += strspn(end, "KEY BLOCK-");
+	if (*end == '"' || *end == '\'')
 		return 0;	/* the beginning alone, in code that looks for it */
 	end = strstr(end, "-----END");
 	return end ? (size_t)(end - s) : strlen(s);

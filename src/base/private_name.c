@@ -171,7 +171,8 @@ static size_t word_in(const char *name, const char *word, bool last)
 	for (const char *s = name; (s = strstr(s, word)); s++) {
 		end = (size_t)(s - name) + n;
 		end += name[end] == 's';
-		if ((s == name || s[-1] == '_') && (last ? !name[end] : !name[end] || name[end] == '_'))
+		if ((s == name || s[-1] == '_' || !strcmp(word, "password")) &&
+		    (last ? !name[end] : !name[end] || name[end] == '_'))
 			return end;
 	}
 	return 0;
@@ -251,7 +252,7 @@ static bool may_be_one(const char *name, size_t n)
 
 enum secrecy private_name(const char *name, size_t n, bool option)
 {
-	static const char *const token[] = {"token"}, *const key[] = {"key"}, *const cookie[] = {"cookie"};
+	static const char *const token[] = {"token"}, *const key[] = {"key", "auth"}, *const cookie[] = {"cookie"};
 	char plain[2 * NAME_MOST + 1];
 	size_t end;
 
@@ -263,7 +264,7 @@ enum secrecy private_name(const char *name, size_t n, bool option)
 		return SECRECY_MIXED;
 	if (any_in(plain, token, 1, true))
 		return of_token(plain, is_upper(name, n), option);
-	if (any_in(plain, key, 1, true))
+	if (any_in(plain, key, COUNT(key), true))
 		return option ? SECRECY_MIXED : SECRECY_LONG;
 	end = any_in(plain, secret_words, COUNT(secret_words), false);
 	if (!end || any_in(plain + end, about_words, COUNT(about_words), true))

@@ -743,6 +743,17 @@ static void take_operand(struct scan *c, const struct name *m, enum operator is,
 	c->value.group = is == COMPARES && group;
 }
 
+/* YAML: "name: !tag value", "name: &anchor value" */
+static const char *behind_tag(const char *value)
+{
+	const char *s = value + blanks(value);
+	size_t n = *s == '!' || *s == '&'
+			   ? 1 + span(s + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+			   : 0;
+
+	return n > 1 && s[n] == ' ' ? s + n : value;
+}
+
 static void take_value(struct scan *c, const struct name *m, enum operator is, const char *value)
 {
 	const char *bare = value + blanks(value), *block, *listed;
@@ -752,6 +763,10 @@ static void take_value(struct scan *c, const struct name *m, enum operator is, c
 	struct literal l;
 	size_t n = 0;
 
+	if (!strncmp(bare, PRIVATE_REMOVED, strlen(PRIVATE_REMOVED))) {
+		c->s = bare + strlen(PRIVATE_REMOVED);	/* it was one, before */
+		return;
+	}
 	if (is == SAYS && (block = block_of(c, m, value, &list))) {
 		remove_block(c, m, block, list);
 		return;
@@ -810,6 +825,7 @@ bool private_named(struct scan *c)
 		c->value.list = true;
 		return true;
 	}
+	value = is == SAYS ? behind_tag(value) : value;
 	m.inside = is == NOTHING ? '\0' : enclosing_quote(c, &m);
 	if (is == NOTHING || (m.inside && value[blanks(value)] == m.inside))
 		c->s = m.at + m.n;	/* "your password: " */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "case/message.h"
 #include "compat/cuda_errors.h"
+#include "input/text/contradiction.h"
 #include "input/text/exception.h"
 #include "input/text/likeness.h"
 #include "input/text/log.h"
@@ -316,6 +317,22 @@ static struct verdict *nothing_wrong(const struct text_log *l)
 	return v;
 }
 
+/* A number and words that mean different codes prove neither. */
+static void weigh_contradiction(struct verdict *v, const char *message)
+{
+	struct contradiction c;
+	const char *told;
+
+	if (!text_contradiction(message, &c))
+		return;
+	told = pool_printf(&v->pool, "the message contradicts itself: '%s' is %s, '%s' is %s", c.said[0],
+			   cuda_error_name(c.code[0]), c.said[1], cuda_error_name(c.code[1]));
+	if (v->sure == SURE_POSSIBLE)
+		verdict_why(v, told);
+	while (v->sure > SURE_POSSIBLE)
+		verdict_lower(v, v->sure == SURE_LIKELY ? told : NULL);
+}
+
 /* By the error, or by the failure that the text tells; NULL: it has none. */
 static struct verdict *judge_event(struct text_log *l, const struct text_event *e, const struct text_hit *told,
 				   const struct process_also *also)
@@ -332,6 +349,8 @@ static struct verdict *judge_event(struct text_log *l, const struct text_event *
 	if (also)
 		also->observe(&v->c, also->arg);
 	verdict_judge(v);
+	if (e)
+		weigh_contradiction(v, e->message);
 	return v;
 }
 

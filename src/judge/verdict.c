@@ -238,7 +238,9 @@ void verdict_lower(struct verdict *v, const char *why)
 {
 	if (v->sure > SURE_POSSIBLE)
 		v->sure--;
-	v->because = pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? "; but " : "", why);
+	if (why)
+		v->because =
+			pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? "; but " : "", why);
 	for (size_t i = 0; i < v->n_candidates; i++)
 		if (v->candidates[i].sure > KB_POSSIBLE)
 			v->candidates[i].sure--;

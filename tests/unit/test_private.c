@@ -136,6 +136,7 @@ static void private__literals_of_code_are_removed(void **state)
 		 "headers = {\"Authorization\": f\"Bearer {token}\"}"},
 		{"headers = {\"Authorization\": \"Bearer abc\"}", "headers = {\"Authorization\": \"Bearer (removed)\"}"},
 		{"curl -u bob:pw https://h", "curl -u (removed) https://h"},
+		{"HF_TOKEN=abc train \"a b\"", "HF_TOKEN=(removed) train \"a b\""},
 		{"api_key = \"sk", "api_key = \"(removed)"},
 	};
 

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "input/text/contradiction.h"
 #include "input/text/observe.h"
 #include "write/code.h"
 #include "judge/verdict.h"
@@ -465,6 +466,75 @@ static void expect_cause(const char *text, const char *cause)
 	assert_string_equal(verdict_cause(v), cause);
 	verdict_free(v);
 	log_free(l);
+}
+
+struct coded {
+	uint32_t code;
+	const char *driver, *runtime, *words;
+};
+
+static const struct coded coded[] = {
+#define CUDA_ERROR_ROW(code, driver, runtime, sticky, text) {code, #driver, #runtime, text},
+#include "kb/cuda_errors.def"
+#undef CUDA_ERROR_ROW
+};
+#define CODED (sizeof(coded) / sizeof(coded[0]))
+
+static void expect_contradiction(bool expected, char *message)
+{
+	struct contradiction c;
+
+	if (text_contradiction(message, &c) != expected)
+		fail_msg("'%s' %s", message, expected ? "contradicts itself" : "is consistent");
+	free(message);
+}
+
+/* What two of the forms that programs have say, for every pair of codes. */
+static void expect_pair(const struct coded *a, const struct coded *b)
+{
+	bool differ = strcmp(a->words, b->words) != 0, old = a->code < 100 && text_number_today(a->code) == b->code;
+	const char *name = a->driver[0] ? a->driver : a->runtime;
+
+	old |= a->code == 4 && b->code == 719;	/* before CUDA 10.1 */
+	expect_contradiction(differ && !old, xasprintf("CUDA error %u: %s", a->code, b->words));
+	expect_contradiction(differ && !old, xasprintf("cuda runtime error (%u) : %s at x.cu:5", a->code, b->words));
+	expect_contradiction(differ && !old, xasprintf("CUDA error: %s (error code %u)", b->words, a->code));
+	expect_contradiction(differ, xasprintf("cuLaunchKernel: %s: %s", name, b->words));
+	expect_contradiction(differ, xasprintf("CUDA error: %s (%s)", b->words, name));
+	expect_contradiction(differ && !old,
+			     xasprintf("CUDA failure code=%u(%s)", a->code, b->driver[0] ? b->driver : b->runtime));
+}
+
+static void text__every_pair_of_a_code_and_words_agrees_or_not(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < CODED; i++)
+		for (size_t k = 0; coded[i].code && k < CODED; k++)
+			if (coded[k].code)
+				expect_pair(&coded[i], &coded[k]);
+	expect_contradiction(false,
+			     xasprintf("cuda runtime error (77) : an illegal memory access was encountered at x.cu:5"));
+	expect_contradiction(false, xasprintf("CUDA error 30: unknown error"));
+	expect_contradiction(false, xasprintf("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 805 MiB"));
+	expect_contradiction(false, xasprintf("error 805: out of memory"));	/* whose? */
+}
+
+/* If the number and the words of a message mean different codes, neither is proven, whatever the rules say of each. */
+static void text__a_message_that_contradicts_itself_proves_nothing(void **state)
+{
+	(void)state;
+	for (size_t i = 1; i < CODED; i++) {
+		const struct coded *other = &coded[i + 7 < CODED ? i + 7 : 1];
+		char *text = xasprintf("RuntimeError: CUDA error %u: %s\n", coded[i].code, other->words);
+		struct text_log *l = read_log(text);
+		struct verdict *v = verdict_of_text(l);
+
+		if (strcmp(coded[i].words, other->words) != 0 && v->sure != SURE_POSSIBLE)
+			fail_msg("'%s' is %s, %s", text, verdict_cause(v), certainty_word(v->sure));
+		verdict_free(v);
+		log_free(l);
+		free(text);
+	}
 }
 
 static void log__keeps_ranks_apart(void **state)
@@ -1086,6 +1156,8 @@ int main(void)
 		cmocka_unit_test(clothes__lines_cut_at_a_width_are_joined),
 		cmocka_unit_test(clothes__markup_is_taken_off),
 		cmocka_unit_test(clothes__what_looks_like_markup_stays),
+		cmocka_unit_test(text__every_pair_of_a_code_and_words_agrees_or_not),
+		cmocka_unit_test(text__a_message_that_contradicts_itself_proves_nothing),
 		cmocka_unit_test(log__keeps_ranks_apart),
 		cmocka_unit_test(log__counts_assertions),
 		cmocka_unit_test(env__names_of_gpus_end_where_other_words_begin),

@@ -38,4 +38,7 @@ int text_where(const struct text_event *e);
 /* The code that an error line names, by number, name or words; 0 when it names none. */
 uint32_t text_code(const char *message);
 
+/* What the number of an older runtime is called now; others stay. */
+uint32_t text_number_today(uint32_t number);
+
 #endif

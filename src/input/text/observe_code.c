@@ -72,14 +72,31 @@ static uint32_t code_by_check(const char *s)
 }
 
 /* Before CUDA 10.1 the runtime had other numbers. Those of the profiler that took the place of some are no longer returned. */
-static uint32_t number_today(uint32_t number)
+uint32_t text_number_today(uint32_t number)
 {
 	static const struct { uint32_t before, today; } changed[] = {
-		{6, CODE_LAUNCH_TIMEOUT},	  {7, CODE_LAUNCH_OUT_OF_RESOURCES}, {8, CODE_INVALID_DEVICE_FUNCTION},
-		{10, CODE_INVALID_DEVICE},	  {11, CODE_INVALID_VALUE},	     {30, CODE_UNKNOWN},
-		{38, CODE_NO_DEVICE},		  {39, CODE_ECC_UNCORRECTABLE},	     {48, CODE_NO_BINARY_FOR_GPU},
-		{59, CODE_ASSERT},		  {73, CODE_ILLEGAL_INSTRUCTION},    {74, CODE_MISALIGNED_ADDRESS},
-		{77, CODE_ILLEGAL_ADDRESS},
+		{6, CODE_LAUNCH_TIMEOUT},	     {7, CODE_LAUNCH_OUT_OF_RESOURCES},
+		{8, CODE_INVALID_DEVICE_FUNCTION},   {10, CODE_INVALID_DEVICE},
+		{11, CODE_INVALID_VALUE},	     {14, CODE_MAP_FAILED},
+		{15, CODE_UNMAP_FAILED},	     {29, CODE_DEINITIALIZED},
+		{30, CODE_UNKNOWN},		     {33, CODE_INVALID_HANDLE},
+		{34, CODE_NOT_READY},		     {36, CODE_PRIMARY_CONTEXT_ACTIVE},
+		{38, CODE_NO_DEVICE},		     {39, CODE_ECC_UNCORRECTABLE},
+		{40, CODE_SHARED_OBJECT_SYMBOL_NOT_FOUND}, {41, CODE_SHARED_OBJECT_INIT_FAILED},
+		{42, CODE_UNSUPPORTED_LIMIT},	     {47, CODE_INVALID_IMAGE},
+		{48, CODE_NO_BINARY_FOR_GPU},	     {50, CODE_PEER_ACCESS_ALREADY_ENABLED},
+		{51, CODE_PEER_ACCESS_NOT_ENABLED},  {54, CODE_CONTEXT_ALREADY_IN_USE},
+		{59, CODE_ASSERT},		     {60, CODE_TOO_MANY_PEERS},
+		{61, CODE_HOST_MEMORY_ALREADY_REGISTERED}, {62, CODE_HOST_MEMORY_NOT_REGISTERED},
+		{63, CODE_OPERATING_SYSTEM},	     {64, CODE_PEER_ACCESS_UNSUPPORTED},
+		{70, CODE_NOT_PERMITTED},	     {71, CODE_NOT_SUPPORTED},
+		{72, CODE_HARDWARE_STACK_ERROR},     {73, CODE_ILLEGAL_INSTRUCTION},
+		{74, CODE_MISALIGNED_ADDRESS},	     {75, CODE_INVALID_ADDRESS_SPACE},
+		{76, CODE_INVALID_PC},		     {77, CODE_ILLEGAL_ADDRESS},
+		{78, CODE_INVALID_PTX},		     {79, CODE_INVALID_GRAPHICS_CONTEXT},
+		{80, CODE_NVLINK_UNCORRECTABLE},     {81, CODE_JIT_COMPILER_NOT_FOUND},
+		{82, CODE_COOPERATIVE_LAUNCH_TOO_LARGE}, {83, CODE_SYSTEM_NOT_READY},
+		{84, CODE_ILLEGAL_STATE},
 	};
 
 	for (size_t i = 0; i < COUNT(changed); i++)
@@ -102,7 +119,7 @@ uint32_t text_code(const char *message)
 		return CODE_UNKNOWN;
 	number = code_by_words(message);
 	if (!number)
-		number = number_today(code_by_check(message));
+		number = text_number_today(code_by_check(message));
 	if (!number)
 		number = strcasestr(message, "cuda") || strstr(message, "cuInit") ? code_by_number(message) : 0;
 	return number && cuda_error_text(number)[0] ? number : 0;
