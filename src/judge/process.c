@@ -40,9 +40,8 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	if (!k && i->sticky && no_dump && no_dump != CW_REASON_ASKED)
 		verdict_evidence(v, "recorder",
 				 pool_printf(&v->pool, "there is no GPU core dump: %s", reason_text(no_dump)));
-	if (i->unproven)
-		verdict_doubt(v,
-			      "the program survived this failure and crashed later, perhaps because of something else");
+	if (i->doubt)
+		verdict_doubt_end(v, pool_strdup(&v->pool, i->doubt));
 	v->time_ns = i->lead->mono_ns;
 	v->own = !i->python_only && !i->check_only;
 	return v;

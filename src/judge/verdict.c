@@ -226,6 +226,14 @@ void verdict_doubt(struct verdict *v, const char *why)
 	hold_back(v);
 }
 
+void verdict_doubt_end(struct verdict *v, const char *why)
+{
+	v->ending_unknown = true;
+	if (v->sure < SURE_CERTAIN)
+		v->because = pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? "; " : "", why);
+	verdict_doubt(v, why);
+}
+
 void verdict_lower(struct verdict *v, const char *why)
 {
 	if (v->sure > SURE_POSSIBLE)

@@ -50,6 +50,7 @@ struct verdict {
 	bool own;			/* the failure is its own: reported by CUDA, not only by an exception */
 	const char *end_type, *end_text;	/* the exception that ended it; NULL = none was seen */
 	const char *end_words;		/* its message and those of the exceptions behind it */
+	bool ending_unknown;		/* the program may have ended for another reason */
 	bool last;			/* a note: not on the main thread, and nothing was launched after it */
 	uint32_t victim_of;		/* process to blame, 0 = not a victim */
 	const char *victim_why;
@@ -74,6 +75,8 @@ void verdict_append(struct verdict **list, struct verdict *v);
 /* No longer certain, for this reason; one step less certain than it is. */
 void verdict_doubt(struct verdict *v, const char *why);
 void verdict_lower(struct verdict *v, const char *why);
+/* The program may have ended for another reason. */
+void verdict_doubt_end(struct verdict *v, const char *why);
 
 /* What is wrong with what it was judged from; NULL = nothing. */
 const char *verdict_damage(const struct verdict *v);

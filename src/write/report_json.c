@@ -332,6 +332,7 @@ static json_t *whole_json(const struct verdict *v)
 		       J_VALUE("evidence", evidence_json(v->evidence)),
 		       J_VALUE("fix", fix_json(v->fix)),
 		       J_VALUE("process", process_json(v)),
+		       J_IF(v->ending_unknown, J_TEXT("ending", "unknown")),
 		       J_IF(v->victim_of, J_BOOL("victim", true)),
 		       J_IF(v->victim_of, J_INT("victim_of", v->victim_of)),
 		       J_IF(v->victim_of, J_TEXT("victim_because", v->victim_why)),

@@ -10,6 +10,7 @@
 #include "case/process.h"
 #include "case/message.h"
 #include "compat/cuda_errors.h"
+#include "input/recording/ending.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
 
@@ -295,19 +296,6 @@ static bool told_from_elsewhere(const struct incidents *all, const struct incide
 	return printed;
 }
 
-static uint64_t last_seen(const struct incident *i)
-{
-	uint64_t last = 0;
-
-	for (size_t k = 0; k < i->n; k++) {
-		const struct cw_failure *f = i->failure[k];
-		uint64_t ticks = f->last_ticks > f->ticks ? f->last_ticks : f->ticks;
-
-		last = ticks > last ? ticks : last;
-	}
-	return last;
-}
-
 /* Was the exception raised on another line? A thread of backward has no line to compare with. */
 static bool is_off_line(const struct cw_failure *p, const struct incident *i, const struct trace *t)
 {
@@ -327,7 +315,7 @@ static struct incident *find_told(struct incidents *all, const struct trace *t)
 			bool x_off = is_off_line(all->python[d], x, t);
 
 			if (!exception_tells(all->python[d], x, t) || told_from_elsewhere(all, x, t) ||
-			    (found && (x_off != off ? x_off : last_seen(x) <= last_seen(found))))
+			    (found && (x_off != off ? x_off : ending_last_seen(x) <= ending_last_seen(found))))
 				continue;
 			found = x;
 			off = x_off;
@@ -353,7 +341,7 @@ static bool built_since(const struct incident *i, struct trace *t)
 	size_t n = trace_calls(t, &c);
 
 	for (size_t k = n; k > 0; k--)
-		if (c[k - 1]->tid == i->lead->tid && c[k - 1]->ticks > last_seen(i) && !c[k - 1]->result &&
+		if (c[k - 1]->tid == i->lead->tid && c[k - 1]->ticks > ending_last_seen(i) && !c[k - 1]->result &&
 		    api_does(c[k - 1]->api, DOES_LOAD | DOES_GIVE | DOES_REQUEST))
 			return true;
 	return false;
@@ -379,7 +367,7 @@ static struct incident *find_on_line(struct incidents *all, struct trace *t)
 			struct incident *c = &all->list[i - 1];
 
 			if (!c->check_only && stack_top_within(t, c->lead->stack, all->python[d]->stack) &&
-			    !is_beside_the_point(c, t))
+			    !is_beside_the_point(c, t) && !ending_is_over(c, t))
 				return c;
 		}
 	}
@@ -392,29 +380,70 @@ static bool is_crash(int signal)
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
 }
 
-static struct incident *find_survivor(struct incidents *all, struct trace *t, int signal)
+/* Neither in words nor by its line: the program's own code saw that the call had failed, and raised an exception of its own. */
+static struct incident *find_behind(struct incidents *all, struct trace *t, struct pool *pool)
+{
+	for (size_t i = all->n; i > 0; i--) {
+		struct incident *c = &all->list[i - 1];
+
+		if (c->check_only || c->lead->source == CW_SRC_TORCH_OOM || is_beside_the_point(c, t) ||
+		    !ending_raised_behind(c, t, all->python[0]))
+			continue;
+		c->doubt = pool_printf(pool, "the %s that ended the program was raised behind the failed call, in the function that made it, "
+				       "and does not say why", all->python[0]->what);
+		return c;
+	}
+	return NULL;
+}
+
+/* The program was killed from outside: not because of its failure. */
+static bool is_killed(int signal)
+{
+	return signal == SIGHUP || signal == SIGINT || signal == SIGKILL || signal == SIGTERM;
+}
+
+/* Could it be why a process ended of which no exception is known? What was raised for it comes before what was only returned. */
+static bool may_have_ended(const struct incident *i, struct trace *t, bool raised)
+{
+	if (raised)
+		return i->raised && !went_on(i, t);
+	return !i->raised && !i->check_only && !is_beside_the_point(i, t);
+}
+
+/* Of those that were raised the last one, of the others the last one of a Python program and the first one of any other. `sure`: only those that
+ * ended it for certain. */
+static struct incident *find_ending(struct incidents *all, struct trace *t, const struct process_end *end, bool sure, struct pool *pool)
 {
 	bool python = trace_header(t)->py_version != 0;
 	struct incident *found = NULL;
 
-	/* the program was killed from outside: not because of its failure */
-	if (signal == SIGHUP || signal == SIGINT || signal == SIGKILL || signal == SIGTERM)
-		return NULL;
-	for (size_t i = all->n; i > 0; i--)
-		if (all->list[i - 1].raised && !went_on(&all->list[i - 1], t))
-			return &all->list[i - 1];
-	for (size_t i = 0; i < all->n; i++)
-		if (!all->list[i].check_only && (python || !found) && !is_beside_the_point(&all->list[i], t))
-			found = &all->list[i];
-	return found || python || !all->n ? found : &all->list[0];
+	for (int raised = 1; raised >= 0 && !found; raised--)
+		for (size_t k = 0; k < all->n; k++) {
+			struct incident *i = &all->list[python || raised ? all->n - 1 - k : k];
+			struct ending e;
+
+			if (found || !may_have_ended(i, t, raised))
+				continue;
+			e = ending_of(i, t, end, pool);
+			if (e.fate == FATE_ENDED || (!sure && e.fate == FATE_UNKNOWN))
+				found = i;
+			if (found)
+				found->doubt = e.why;
+		}
+	return found;
 }
 
-static struct incident *find_without_exception(struct incidents *all, struct trace *t, int signal)
+static struct incident *find_without_exception(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool)
 {
-	struct incident *found = find_survivor(all, t, signal);
+	int signal = end->status_known ? end->signal : 0;
+	struct incident *found = is_killed(signal) ? NULL : find_ending(all, t, end, true, pool);
 
-	if (found)
-		found->unproven = is_crash(signal);
+	if (!found && !is_killed(signal))
+		found = find_ending(all, t, end, false, pool);
+	if (!found && !is_killed(signal) && !trace_header(t)->py_version && all->n)
+		found = &all->list[0];
+	if (found && is_crash(signal))
+		found->doubt = "the program survived this failure and crashed later, perhaps because of something else";
 	return found;
 }
 
@@ -425,7 +454,7 @@ static struct incident *join_exception(struct incidents *all, struct incident *i
 	return i;
 }
 
-struct incident *incidents_fatal(struct incidents *all, struct trace *t, int signal)
+struct incident *incidents_fatal(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool)
 {
 	struct incident *i;
 
@@ -434,10 +463,12 @@ struct incident *incidents_fatal(struct incidents *all, struct trace *t, int sig
 		if (all->list[k].sticky || all->list[k].lead->source == CW_SRC_RANKS)
 			return join_exception(all, &all->list[k], t);
 	if (!all->n_python)
-		return find_without_exception(all, t, signal);
+		return find_without_exception(all, t, end, pool);
 	i = find_told(all, t);
 	if (!i)
 		i = find_on_line(all, t);
+	if (!i)
+		i = find_behind(all, t, pool);
 	if (!i)
 		i = &all->list[all->n++];	/* collect left room for it */
 	return join_exception(all, i, t);
@@ -496,7 +527,7 @@ struct incident *incidents_that_ended(struct incidents *all, struct trace *t, co
 
 	if (ended_well(end))
 		return find_guarded(all);
-	fatal = hang ? hang : incidents_fatal(all, t, end->status_known ? end->signal : 0);
+	fatal = hang ? hang : incidents_fatal(all, t, end, pool);
 	if (end->signal || !end->status_known || (fatal && !fatal->python_only))
 		return fatal;
 	start = no_cuda_at_start(all, t, pool);

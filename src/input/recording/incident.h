@@ -32,7 +32,7 @@ struct incident {
 	bool lookup;			/* code was asked for that is not there for this GPU */
 	bool python_only;		/* nothing but an exception's message */
 	bool check_only;		/* nothing but a failed check of PyTorch */
-	bool unproven;			/* the program survived it and crashed later, perhaps of something else */
+	const char *doubt;		/* why something else may have ended the program; NULL = nothing did */
 	const struct gpu_usage *usage;	/* who held the GPUs then; NULL = not checked */
 	const struct ram_state *ram;	/* the host's memory then; NULL = not checked */
 	const struct xid_log *xids;	/* while the program ran; NULL = not checked */
@@ -51,14 +51,14 @@ void incidents_collect(struct incidents *all, const struct trace *t, struct pool
 
 /* The incident that ended a process that ended badly; NULL when none of them did. The
  * exception joins the incident it belongs to. */
-struct incident *incidents_fatal(struct incidents *all, struct trace *t, int signal);
+struct process_end;
+struct incident *incidents_fatal(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool);
 
 /* The incident of a process that waited too long, among `all`; NULL when it did not, or when the GPU had
  * failed before. */
 struct incident *incidents_hang(struct incidents *all, const struct trace *t, struct pool *pool);
 
 /* The incident that ended the process, including waits and a CUDA that did not start; NULL when none did. */
-struct process_end;
 struct incident *incidents_that_ended(struct incidents *all, struct trace *t, const struct process_end *end,
 				      struct pool *pool);
 
