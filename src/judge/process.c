@@ -7,6 +7,7 @@
 #include "case/message.h"
 #include "formats/xid.h"
 #include "input/recording/damage.h"
+#include "input/recording/ending.h"
 #include "input/recording/incident.h"
 #include "input/recording/observe.h"
 #include "input/recording/place.h"
@@ -47,13 +48,14 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	return v;
 }
 
-static void fill_end(struct verdict *v, const struct trace *t, const struct process_end *end)
+static void fill_end(struct verdict *v, struct trace *t, const struct process_end *end)
 {
 	const struct cw_header *h = t ? trace_header(t) : NULL;
 
 	v->pid = end->pid ? end->pid : h ? h->pid : 0;
 	v->ppid = end->ppid ? end->ppid : h ? h->ppid : 0;
 	v->rank = h ? h->rank : CW_UNKNOWN;
+	v->used_ns = t ? ending_last_use(t) : 0;
 	v->ended_ns = h && h->exit_known ? h->exit_mono_ns : end->ended_ns;
 	v->alive_ns = h && h->exit_known ? h->exit_mono_ns : end->alive_ns;
 	v->exit_known = end->status_known;

@@ -374,6 +374,18 @@ static void move_notes(struct verdict *to, struct verdict *from)
 	from->notes = NULL;
 }
 
+/* A child that died of it failed, but its parent may have expected that: it used the GPU afterwards. One that lost its context is another matter:
+ * programs do not plan for that. */
+static void doubt_child(struct verdict *v, struct verdict *const *list, size_t n)
+{
+	if (!verdict_failed(v) || !v->own || fact_true(&v->c, FACT_error_sticky))
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (list[i] != v && list[i]->pid == v->ppid && !verdict_failed(list[i]) && !list[i]->victim_of && list[i]->used_ns > v->ended_ns)
+			verdict_doubt_end(v, pool_printf(&v->pool, "process %u, which started this one, went on to use the GPU: it may have expected that",
+							 list[i]->pid));
+}
+
 struct verdict *verdict_join(struct verdict **list, size_t n)
 {
 	struct verdict *first;
@@ -384,6 +396,8 @@ struct verdict *verdict_join(struct verdict **list, size_t n)
 		;
 	for (size_t i = 0; i < n; i++)
 		verdict_blame(list[i], list, n);
+	for (size_t i = 0; i < n; i++)
+		doubt_child(list[i], list, n);
 	sort_verdicts(list, n);
 	first = list[0];
 	for (size_t i = 1; i < n; i++) {

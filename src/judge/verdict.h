@@ -47,6 +47,7 @@ struct verdict {
 	int exit, signal;
 	const char *command;
 	uint64_t time_ns, ended_ns, alive_ns;
+	uint64_t used_ns;		/* when it last used the GPU with success; 0 = not known */
 	bool own;			/* the failure is its own: reported by CUDA, not only by an exception */
 	const char *end_type, *end_text;	/* the exception that ended it; NULL = none was seen */
 	const char *end_words;		/* its message and those of the exceptions behind it */

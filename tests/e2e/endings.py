@@ -10,6 +10,7 @@ its parent expected that). What is said must agree: for "ended" the cause is tha
 from outside tells the two apart, a cause that is `likely` and says how the program ended is "unsure". Anything else is wrong, above all what is certain. A name is
 part of a program's name: its action, its failure, its end.
 """
+import functools
 import json
 import os
 import random
@@ -27,6 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 HEAD = """
 import atexit, concurrent.futures, contextlib, ctypes, functools, gc, logging, multiprocessing, os, subprocess, sys, threading, traceback, unittest
 import cudrv
+{more}
 
 class StepFailed(Exception):
     pass
@@ -35,12 +37,14 @@ def start():
     global nop, trap
     cudrv.init()
     nop, trap = cudrv.kernel("nop"), cudrv.kernel("trap")
+    {begin}
 
 def work(times={times}):
     for _ in range(times):
         at = cudrv.alloc(1 << 16)
         cudrv.launch(nop, (1,), (1,))
         cudrv.free(at)
+        {use}
     cudrv.synchronize()
 
 def status():
@@ -61,6 +65,14 @@ FAILURES = {
     "block": ("cudrv.launch(nop, (1,), (4096,))", "cudrv.cuda.cuLaunchKernel(nop, 1, 1, 1, 4096, 1, 1, 0, None, None, None)"),
     "fault": ("cudrv.launch(trap, (1,), (1,)); cudrv.synchronize()",
               "cudrv.cuda.cuLaunchKernel(trap, 1, 1, 1, 1, 1, 1, 0, None, None, None) or cudrv.cuda.cuCtxSynchronize()"),
+}
+# With PyTorch: what it raises itself, beside calls of the driver by other code.
+TORCH = {
+    "oom": ("torch.empty(1 << 40, device='cuda')", FAILURES["oom"][1]),
+    "grow": ("torch.cat([torch.empty(1 << 33, dtype=torch.uint8, device='cuda') for _ in range(8)])", FAILURES["grid"][1]),
+    "backward": ("torch.utils.checkpoint.checkpoint(lambda x: x.expand(1 << 35).contiguous() if torch.is_grad_enabled() else x * 2, "
+                 "torch.ones(1, device='cuda', requires_grad=True), use_reentrant=True).sum().backward()", FAILURES["block"][1]),
+    "ordinal": ("torch.ones(1, device='cuda:7')", FAILURES["block"][1]),
 }
 STICKY = ("fault",)
 
@@ -88,7 +100,7 @@ ENDED = {
                    "    return 0\nsys.exit(main())",
     "main-quit": "try:\n    start()\n    forward()\nexcept BaseException:\n    traceback.print_exc()\n    os._exit(1)",
     "main-saves": "start()\ntry:\n    forward()\nexcept Exception:\n    traceback.print_exc()\n    work(2)\n    sys.exit(1)",
-    "after-others": "start()\ntry:\n    cudrv.alloc(1 << 41)\nexcept cudrv.CudaError:\n    work()\nforward()",
+    "after-others": "start()\ntry:\n    {step}\nexcept {error}:\n    work()\nforward()",
     "finally": "start()\ntry:\n    forward()\nfinally:\n    print('clean')",
     "with": "@contextlib.contextmanager\ndef scope():\n    try:\n        yield\n    finally:\n        cudrv.free(0)\nstart()\nwith scope():\n    forward()",
     "other-clause": "start()\ntry:\n    forward()\nexcept (ValueError, KeyError):\n    print('skipped')",
@@ -118,16 +130,16 @@ ENDED_STATUS = {
 }
 # The program caught it; {own} ends it. {after}: more work on the GPU, or nothing.
 SURVIVED = {
-    "retried": "start()\ntry:\n    forward()\nexcept cudrv.CudaError:\n    cudrv.alloc(1 << 10)\n{after}\nown()",
+    "retried": "start()\ntry:\n    forward()\nexcept {error}:\n    cudrv.alloc(1 << 10)\n{after}\nown()",
     "logged": "def attempt():\n    try:\n        forward()\n    except Exception as e:\n        logging.warning('skipped: %s', e)\nstart()\nattempt()\n{after}\nown()",
-    "false": "def attempt():\n    try:\n        forward()\n        return True\n    except cudrv.CudaError:\n        return False\nstart()\nprint(attempt())\n{after}\nown()",
+    "false": "def attempt():\n    try:\n        forward()\n        return True\n    except {error}:\n        return False\nstart()\nprint(attempt())\n{after}\nown()",
     "loop": "start()\nfor turn in range(6):\n    try:\n        work(1)\n        if turn == 3:\n            forward()\n    except RuntimeError:\n        continue\n{after}\nown()",
     "suppressed": "start()\nwith contextlib.suppress(RuntimeError):\n    forward()\n{after}\nown()",
     "ignored": "start()\nstatus()\n{after}\nown()",
     "ignored-here": "def run():\n    start()\n    out = ctypes.c_uint64()\n    r = {status}\n    {after}\n    own()\nrun()",
     "same-function": "def run():\n    start()\n    try:\n        forward()\n    except Exception:\n        print('skipped')\n    {after}\n    own()\nrun()",
     "future-seen": "start()\nwith concurrent.futures.ThreadPoolExecutor(1) as pool:\n    print(pool.submit(forward).exception())\n{after}\nown()",
-    "exit-guarded": "def attempt(last):\n    try:\n        forward()\n    except cudrv.CudaError:\n        if last:\n            sys.exit(1)\nstart()\nattempt(False)\n{after}\nown()",
+    "exit-guarded": "def attempt(last):\n    try:\n        forward()\n    except {error}:\n        if last:\n            sys.exit(1)\nstart()\nattempt(False)\n{after}\nown()",
     "generator": "def batches():\n    try:\n        yield 1\n    finally:\n        forward()\nstart()\nit = batches()\nnext(it)\ndel it\n{after}\nown()",
     "atexit": "start()\natexit.register(forward)\n{after}\nown()",
     "pool-seen": "def task():\n    start()\n    return forward()\nif __name__ == '__main__':\n    start()\n"
@@ -154,26 +166,28 @@ CHILD = {
 NEEDS = {"pytest": "pytest"}
 
 
-def random_program(seed):
-    rnd = random.Random(seed)
+def random_program(torch, seed):
+    rnd, failures = random.Random(seed), TORCH if torch else FAILURES
     groups = [("ended", ENDED), ("ended", ENDED_STATUS), ("survived", SURVIVED), ("child", CHILD)]
     actions = [(truth, name, text) for truth, group in groups for name, text in group.items()]
     truth, action, text = actions[seed % len(actions)] if seed < 3 * len(actions) else rnd.choice(actions)
-    failure, own = rnd.choice(list(FAILURES)), rnd.choice(list(OWN))
-    step, status = FAILURES[failure]
+    failure, own = rnd.choice(list(failures)), rnd.choice(list(OWN))
+    step, status = failures[failure]
     if failure in STICKY and truth != "ended":
         if rnd.random() < 0.8:
-            failure = rnd.choice([f for f in FAILURES if f not in STICKY])
-            step, status = FAILURES[failure]
+            failure = rnd.choice([f for f in failures if f not in STICKY])
+            step, status = failures[failure]
         elif truth == "survived":
             truth = "ended"     # a context that is lost is survived by nothing
     if failure in STICKY and ("work" in text or "pool-seen" in action or action in ("piped", "main-saves", "after-others")):
         failure = "oom"
-        step, status = FAILURES[failure]
+        step, status = failures[failure]
         truth = next(t for t, n, _ in actions if n == action)
     fill = rnd.choice(("pass", "print('step')", "sys.stdout.flush()"))
     fields = {"times": rnd.choice((1, 3, 40)), "step": step, "status": status, "fill": fill, "before": rnd.choice(("pass", "work()")),
               "after": "pass" if failure in STICKY else rnd.choice(("pass", "work()", "work()")), "clean": rnd.choice(("pass", "gc.collect()")),
+              "error": "RuntimeError" if torch else "cudrv.CudaError", "more": "import torch, torch.utils.checkpoint" if torch else "",
+              "begin": "torch.ones(1, device='cuda')" if torch else "pass", "use": "torch.ones(8, device='cuda') + 1" if torch else "pass",
               "own_or_well": rnd.choice(("own()", "pass"))}
     own_text = "def own():\n%s\n" % textwrap.indent(OWN[own], "    ")
     name = "%s-%s-%s-%s-%d" % (action, failure, own, "work" if fields["after"] != "pass" else "idle", seed)
@@ -186,7 +200,9 @@ def indented(line, fields):
 
 
 def is_there(python, module):
-    return subprocess.run([python, "-c", "import " + module], capture_output=True).returncode == 0
+    """Not imported: a PyTorch without a GPU's libraries can be only under cuwhy."""
+    find = "import importlib.util; raise SystemExit(importlib.util.find_spec(%r) is None)" % module
+    return subprocess.run([python, "-c", find], capture_output=True).returncode == 0
 
 
 def judge(verdict, truth, status):
@@ -210,7 +226,7 @@ def run(args, name, path):
     for word, module in NEEDS.items():
         if name.startswith(word) and not is_there(args.python, module):
             return "unsure: no " + module
-    command = [os.path.join(args.build, "cuwhy"), "run", "--gpu", "sim:tiny", "--out", out, "--force", args.python, path]
+    command = [os.path.join(args.build, "cuwhy"), "run", "--gpu", args.gpu, "--out", out, "--force", args.python, path]
     env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY") or k == "CUWHY_RULES_FIRED"}
     env.update(PYTHONPATH=os.path.join(HERE, "site-packages"), PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1")
     began = time.time()
@@ -230,7 +246,9 @@ def run(args, name, path):
 
 def main():
     args = planted.arguments(__doc__, "cuwhy-endings-", gpu=False)
-    return planted.try_all(args, planted.programs(args, random_program), run, "unsure")
+    torch = is_there(args.python, "torch")
+    args.gpu = "sim:a100-40gb" if torch else "sim:tiny"
+    return planted.try_all(args, planted.programs(args, functools.partial(random_program, torch)), run, "unsure")
 
 
 if __name__ == "__main__":

@@ -118,8 +118,9 @@ static struct caught caught_by(const struct incident *i, const struct trace *t, 
 		const struct cw_handler *h = &e->at[k];
 		const char *types = trace_string(t, h->types);
 		enum role role = h->frame < s->n ? role_of(trace_string(t, s->frame[h->frame].file)) : ROLE_CODE;
-		enum matches m = h->kind == CW_HANDLER_WITH ? (swallows(types) ? MATCHES_PERHAPS : MATCHES_NOT)
-				 : matches_of(types, i->raised, other);
+		bool with = h->kind == CW_HANDLER_WITH, ends = with && swallows(types);
+		enum matches m = !with ? matches_of(types, i->raised, other)
+				 : ends || role == ROLE_TESTS ? MATCHES_PERHAPS : MATCHES_NOT;
 
 		if (m == MATCHES_NOT || role == ROLE_PASSES)
 			continue;
@@ -128,7 +129,7 @@ static struct caught caught_by(const struct incident *i, const struct trace *t, 
 			continue;
 		}
 		c.handler = h;
-		c.by = role == ROLE_TESTS ? BY_TESTS : role == ROLE_CHILD ? BY_CHILD : BY_CODE;
+		c.by = role == ROLE_TESTS && !ends ? BY_TESTS : role == ROLE_CHILD ? BY_CHILD : BY_CODE;
 		c.exits = h->kind == CW_HANDLER_EXCEPT && h->does == CW_HANDLER_EXITS;
 		c.sure = c.sure && m == MATCHES && !(h->flags & CW_HANDLER_BRANCHES);
 		return c;
@@ -175,7 +176,18 @@ static bool counts(const struct trace *t, uint32_t tid, uint32_t failed)
 	return tid == failed || failed != trace_header(t)->pid;
 }
 
-/* Did the program use the GPU with success, after the failure and not in the handler that caught it? Cleaning up is no use. */
+static bool launch_worked(const struct cw_launch *l)
+{
+	return (l->flags & CW_LAUNCH_CAPTURED) || !l->result;	/* of a captured launch, `result` is the capture's number */
+}
+
+/* Cleaning up is no use. */
+static bool call_worked(const struct cw_call *c)
+{
+	return !c->result && api_does(c->api, DOES_LOAD | DOES_GIVE | DOES_REQUEST);
+}
+
+/* Did the program use the GPU with success, after the failure and not in the handler that caught it? */
 static bool went_on(const struct incident *i, struct trace *t, const struct cw_failure *f, const struct cw_handler *h)
 {
 	const struct cw_launch *const *l;
@@ -184,15 +196,28 @@ static bool went_on(const struct incident *i, struct trace *t, const struct cw_f
 	size_t n = trace_launches(t, &l);
 
 	for (; n > 0 && l[n - 1]->ticks > last; n--)
-		if (counts(t, l[n - 1]->tid, f->tid) && ((l[n - 1]->flags & CW_LAUNCH_CAPTURED) || !l[n - 1]->result) &&
-		    !(h && is_in_handler(t, h, l[n - 1]->stack, f->stack)))
+		if (launch_worked(l[n - 1]) && counts(t, l[n - 1]->tid, f->tid) && !(h && is_in_handler(t, h, l[n - 1]->stack, f->stack)))
 			return true;
 	for (n = trace_calls(t, &c); n > 0 && c[n - 1]->ticks > last; n--)
-		if (counts(t, c[n - 1]->tid, f->tid) && !c[n - 1]->result &&
-		    api_does(c[n - 1]->api, DOES_LOAD | DOES_GIVE | DOES_REQUEST) &&
-		    !(h && is_in_handler(t, h, c[n - 1]->stack, f->stack)))
+		if (call_worked(c[n - 1]) && counts(t, c[n - 1]->tid, f->tid) && !(h && is_in_handler(t, h, c[n - 1]->stack, f->stack)))
 			return true;
 	return false;
+}
+
+uint64_t ending_last_use(struct trace *t)
+{
+	const struct cw_launch *const *l;
+	const struct cw_call *const *c;
+	uint64_t last = 0;
+	size_t n = trace_launches(t, &l);
+
+	while (n > 0 && !launch_worked(l[n - 1]))
+		n--;
+	last = n ? l[n - 1]->ticks : 0;
+	for (n = trace_calls(t, &c); n > 0 && c[n - 1]->ticks > last; n--)
+		if (call_worked(c[n - 1]))
+			last = c[n - 1]->ticks;
+	return last ? trace_header(t)->clock0.mono_ns + trace_ns(t, last) : 0;
 }
 
 /* --- endings -------------------------------------------------------------------------------------- */
@@ -265,13 +290,17 @@ bool ending_raised_behind(const struct incident *i, struct trace *t, const struc
 	struct caught c;
 	uint32_t n;
 
+	if (!strcmp(exception->what, "KeyboardInterrupt"))
+		return false;
 	if (!s || !e || ((s->flags | e->flags) & CW_STACK_CUT) || f->tid != exception->tid || exception->ticks < ending_last_seen(i))
 		return false;
 	n = same_from_root(t, s, e);
-	if (n == s->n || n == e->n || !same_function(t, &s->frame[s->n - 1 - n], &e->frame[e->n - 1 - n]))
+	if (n == s->n || n == e->n)
 		return false;
+	if (!same_function(t, &s->frame[s->n - 1 - n], &e->frame[e->n - 1 - n]) && n-- == 0)
+		return false;	/* not on another line of a function, nor in another call from the same line */
 	c = caught_by(i, t, f);
-	/* code that caught it further in than the function that raised: that went on, and so did the program */
+	/* code that caught it in the function that raised, or further in: that went on, and so did the program */
 	if (c.by == BY_UNKNOWN || (c.by == BY_CODE && c.handler->frame <= s->n - 1 - n))
 		return false;
 	return !went_on(i, t, f, NULL);
