@@ -381,7 +381,8 @@ static void doubt_child(struct verdict *v, struct verdict *const *list, size_t n
 	if (!verdict_failed(v) || !v->own || fact_true(&v->c, FACT_error_sticky))
 		return;
 	for (size_t i = 0; i < n; i++)
-		if (list[i] != v && list[i]->pid == v->ppid && !verdict_failed(list[i]) && !list[i]->victim_of && list[i]->used_ns > v->ended_ns)
+		if (list[i] != v && list[i]->pid == v->ppid && !verdict_failed(list[i]) && !list[i]->victim_of &&
+		    list[i]->used_ns > v->ended_ns)
 			verdict_doubt_end(v, pool_printf(&v->pool, "process %u, which started this one, went on to use the GPU: it may have expected that",
 							 list[i]->pid));
 }

@@ -22,8 +22,26 @@ enum kind { KIND_UNKNOWN, KIND_PLAIN, KIND_EXT, KIND_FOR, KIND_FWD, KIND_BACK, K
 };
 
 /* What an instruction makes of a truth value, and what it has to do with exceptions. LOAD_: the name of a variable or an attribute. */
-enum role { ROLE_NONE, ROLE_NOT, ROLE_KEEP, ROLE_IF_TRUE, ROLE_IF_FALSE, ROLE_RAISE, ROLE_LOAD_NAME, ROLE_LOAD_GLOBAL, ROLE_LOAD_ATTR,
-	ROLE_LOAD_METHOD, ROLE_LOAD_OTHER, ROLE_BUILD_TUPLE, ROLE_MATCH, ROLE_WITH, ROLE_POP, ROLE_COPY, ROLE_CALL, ROLE_POP_EXCEPT };
+enum role {
+	ROLE_NONE,
+	ROLE_NOT,
+	ROLE_KEEP,
+	ROLE_IF_TRUE,
+	ROLE_IF_FALSE,
+	ROLE_RAISE,
+	ROLE_LOAD_NAME,
+	ROLE_LOAD_GLOBAL,
+	ROLE_LOAD_ATTR,
+	ROLE_LOAD_METHOD,
+	ROLE_LOAD_OTHER,
+	ROLE_BUILD_TUPLE,
+	ROLE_MATCH,
+	ROLE_WITH,
+	ROLE_POP,
+	ROLE_COPY,
+	ROLE_CALL,
+	ROLE_POP_EXCEPT
+};
 
 struct op { int8_t effect, times, jumped; uint8_t form, kind, caches, role; };
 

@@ -323,7 +323,8 @@ static void frame_by_blocks(struct out *o)
 
 		memcpy(&b, blocks + sizeof(b) * (size_t)(n - 1), sizeof(b));
 		if (b.type == SETUP_FINALLY && b.handler >= 0)
-			add_handler(o, (uint32_t)b.handler / (py.l.minor == 9 ? 2 : 1), b.level > 0 ? (uint32_t)b.level : 0, o->v.n);
+			add_handler(o, (uint32_t)b.handler / (py.l.minor == 9 ? 2 : 1),
+				    b.level > 0 ? (uint32_t)b.level : 0, o->v.n);
 	}
 }
 

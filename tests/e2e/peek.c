@@ -249,7 +249,8 @@ static void print_handlers(const struct cw_header *h)
 		for (uint32_t k = 0; k < e[i].n && k < CW_HANDLERS; k++)
 			printf(";%s %s%s %u-%u %s", e[i].at[k].kind == CW_HANDLER_WITH ? "with" : "except",
 			       ((const char *[]){"goes-on", "raises", "exits", "?"})[e[i].at[k].does & 3],
-			       e[i].at[k].flags & CW_HANDLER_BRANCHES ? "?" : "", e[i].at[k].first_line, e[i].at[k].last_line, text_at(e[i].at[k].types));
+			       e[i].at[k].flags & CW_HANDLER_BRANCHES ? "?" : "", e[i].at[k].first_line,
+			       e[i].at[k].last_line, text_at(e[i].at[k].types));
 		printf("\n");
 	}
 }

@@ -73,9 +73,11 @@ static enum matches matches_of(const char *types, bool torch, bool other)
 
 	while (*types) {
 		size_t n = strcspn(types, ",");
-		bool any = (n == 9 && !strncmp(types, "Exception", n)) || (n == 13 && !strncmp(types, "BaseException", n));
+		bool any =
+			(n == 9 && !strncmp(types, "Exception", n)) || (n == 13 && !strncmp(types, "BaseException", n));
 		enum matches m = any || (torch && !other && n == 12 && !strncmp(types, "RuntimeError", n)) ? MATCHES
-				 : !other && is_another(types, n) ? MATCHES_NOT : MATCHES_PERHAPS;
+				 : !other && is_another(types, n)					   ? MATCHES_NOT
+								  : MATCHES_PERHAPS;
 
 		best = m > best ? m : best;
 		types += n;
@@ -166,8 +168,8 @@ static bool is_in_handler(const struct trace *t, const struct cw_handler *h, uin
 	uint32_t from_root = f && h->frame < f->n ? f->n - h->frame : 0;
 	const struct cw_frame *at = s && from_root && from_root <= s->n ? &s->frame[s->n - from_root] : NULL;
 
-	return at && !((s->flags | f->flags) & CW_STACK_CUT) && same_function(t, at, &f->frame[h->frame]) && at->line >= h->first_line &&
-	       at->line <= h->last_line;
+	return at && !((s->flags | f->flags) & CW_STACK_CUT) && same_function(t, at, &f->frame[h->frame]) &&
+	       at->line >= h->first_line && at->line <= h->last_line;
 }
 
 /* Does work of this thread show that the thread that failed went on, or, if it was not the main one, the program? */
@@ -196,10 +198,12 @@ static bool went_on(const struct incident *i, struct trace *t, const struct cw_f
 	size_t n = trace_launches(t, &l);
 
 	for (; n > 0 && l[n - 1]->ticks > last; n--)
-		if (launch_worked(l[n - 1]) && counts(t, l[n - 1]->tid, f->tid) && !(h && is_in_handler(t, h, l[n - 1]->stack, f->stack)))
+		if (launch_worked(l[n - 1]) && counts(t, l[n - 1]->tid, f->tid) &&
+		    !(h && is_in_handler(t, h, l[n - 1]->stack, f->stack)))
 			return true;
 	for (n = trace_calls(t, &c); n > 0 && c[n - 1]->ticks > last; n--)
-		if (call_worked(c[n - 1]) && counts(t, c[n - 1]->tid, f->tid) && !(h && is_in_handler(t, h, c[n - 1]->stack, f->stack)))
+		if (call_worked(c[n - 1]) && counts(t, c[n - 1]->tid, f->tid) &&
+		    !(h && is_in_handler(t, h, c[n - 1]->stack, f->stack)))
 			return true;
 	return false;
 }
@@ -225,7 +229,7 @@ uint64_t ending_last_use(struct trace *t)
 static const char *end_words(const struct process_end *end, struct pool *pool)
 {
 	return !end->status_known ? "ended" : end->signal ? pool_printf(pool, "ended by signal %d", end->signal)
-							    : pool_printf(pool, "ended with status %d", end->exit);
+				  : pool_printf(pool, "ended with status %d", end->exit);
 }
 
 static struct ending unknown(struct pool *pool, const char *what, const struct process_end *end, const char *why)
@@ -233,7 +237,8 @@ static struct ending unknown(struct pool *pool, const char *what, const struct p
 	return (struct ending){FATE_UNKNOWN, pool_printf(pool, "%s and %s%s", what, end_words(end, pool), why)};
 }
 
-static struct ending ending_in_python(const struct incident *i, struct trace *t, const struct process_end *end, struct pool *pool)
+static struct ending ending_in_python(const struct incident *i, struct trace *t, const struct process_end *end,
+				      struct pool *pool)
 {
 	const struct cw_failure *f = last_failure(i);
 	struct caught c = caught_by(i, t, f);
@@ -250,8 +255,10 @@ static struct ending ending_in_python(const struct incident *i, struct trace *t,
 	if (c.by == BY_UNKNOWN || c.by == BY_CHILD)
 		return unknown(pool, "the program may have handled it,", end, ", perhaps for another reason");
 	if (c.by == BY_NOBODY)
-		return unknown(pool, "no exception was seen to reach the top of the program; it", end, ", perhaps for another reason");
-	return unknown(pool, c.exits ? "code that exits may have caught it; the program" : "the program caught it", end, ", perhaps for another reason");
+		return unknown(pool, "no exception was seen to reach the top of the program; it", end,
+			       ", perhaps for another reason");
+	return unknown(pool, c.exits ? "code that exits may have caught it; the program" : "the program caught it", end,
+		       ", perhaps for another reason");
 }
 
 struct ending ending_of(const struct incident *i, struct trace *t, const struct process_end *end, struct pool *pool)
@@ -269,6 +276,11 @@ bool ending_is_over(const struct incident *i, struct trace *t)
 	struct caught c = caught_by(i, t, f);
 
 	return c.by == BY_CODE && !c.exits && went_on(i, t, f, c.handler);
+}
+
+bool ending_of_test(const struct incident *i, const struct trace *t)
+{
+	return caught_by(i, t, last_failure(i)).by == BY_TESTS;
 }
 
 /* How many frames, from the root, are the same line of the same function. */
@@ -292,7 +304,8 @@ bool ending_raised_behind(const struct incident *i, struct trace *t, const struc
 
 	if (!strcmp(exception->what, "KeyboardInterrupt"))
 		return false;
-	if (!s || !e || ((s->flags | e->flags) & CW_STACK_CUT) || f->tid != exception->tid || exception->ticks < ending_last_seen(i))
+	if (!s || !e || ((s->flags | e->flags) & CW_STACK_CUT) || f->tid != exception->tid ||
+	    exception->ticks < ending_last_seen(i))
 		return false;
 	n = same_from_root(t, s, e);
 	if (n == s->n || n == e->n)

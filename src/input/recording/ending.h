@@ -35,6 +35,9 @@ bool ending_raised_behind(const struct incident *i, struct trace *t, const struc
 /* The program caught the failure, and used the GPU afterwards. */
 bool ending_is_over(const struct incident *i, struct trace *t);
 
+/* A test runner caught it: it is what became of a test, whatever the next test does. */
+bool ending_of_test(const struct incident *i, const struct trace *t);
+
 /* When the program used the GPU with success for the last time: CLOCK_MONOTONIC, 0 = not known. */
 uint64_t ending_last_use(struct trace *t);
 

@@ -66,18 +66,27 @@ static bool begins_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-static bool is_nvidias(const char *file)
+enum owner_of_library { BY_OTHERS, BY_TORCH, BY_NVIDIA };
+
+static enum owner_of_library owner_of_library(const char *file)
 {
-	enum { BY_TORCH, BY_NVIDIA };
-	static const struct { const char *name; int owner; } rows[] = {
+	static const struct { const char *name; enum owner_of_library owner; } rows[] = {
 #define STOCK(name, owner) {name, BY_##owner},
 #include "kb/stock_libraries.def"
 	};
 
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
-		if (rows[k].owner == BY_NVIDIA && begins_with(file, rows[k].name))
-			return true;
-	return false;
+		if (begins_with(file, rows[k].name))
+			return rows[k].owner;
+	return BY_OTHERS;
+}
+
+/* The name of the library that made the call; "" = not known. */
+static const char *library_of(const struct cw_failure *f)
+{
+	const char *slash = strrchr(f->library, '/');
+
+	return slash ? slash + 1 : f->library;
 }
 
 #define TAKES_STOCK 2	/* one may be prepared for its launch while the next is asked for */
@@ -87,9 +96,17 @@ static bool is_nvidias(const char *file)
  * launch that nobody checks. */
 static bool is_question(const struct cw_failure *f)
 {
-	const char *slash = strrchr(f->library, '/'), *file = slash ? slash + 1 : f->library;
+	const char *file = library_of(f);
 
-	return is_nvidias(file) || begins_with(file, "libcudart") || f->found_beside >= TAKES_STOCK;
+	return owner_of_library(file) == BY_NVIDIA || begins_with(file, "libcudart") || f->found_beside >= TAKES_STOCK;
+}
+
+/* PyTorch's allocator, directly or through the runtime? Others that run out of memory beside it have no cache to empty. */
+static bool may_be_torchs(const struct cw_failure *f)
+{
+	const char *file = library_of(f);
+
+	return !file[0] || begins_with(file, "libcudart") || owner_of_library(file) != BY_OTHERS;
 }
 
 /* Failures that a library provokes and survives: PyTorch's allocator tries, frees its cache and
@@ -99,7 +116,7 @@ static bool is_benign(const struct cw_failure *f, const struct trace *t)
 	if (f->source != CW_SRC_DRIVER && f->source != CW_SRC_RUNTIME)
 		return false;
 	if (f->code == CODE_OUT_OF_MEMORY)
-		return trace_header(t)->torch_path[0] && f->request_bytes;
+		return trace_header(t)->torch_path[0] && f->request_bytes && may_be_torchs(f);
 	return cuda_error_in(f->code, SET_TRIED_FIRST) || is_probe(f) || (is_lookup(f) && is_question(f));
 }
 
@@ -389,8 +406,11 @@ static struct incident *find_behind(struct incidents *all, struct trace *t, stru
 		if (c->check_only || c->lead->source == CW_SRC_TORCH_OOM || is_beside_the_point(c, t) ||
 		    !ending_raised_behind(c, t, all->python[0]))
 			continue;
-		c->doubt = pool_printf(pool, "the %s that ended the program was raised behind the failed call, in the function that made it, "
-				       "and does not say why", all->python[0]->what);
+		c->doubt = pool_printf(
+			pool,
+			"the %s that ended the program was raised behind the failed call, in the function that made it, "
+			"and does not say why",
+			all->python[0]->what);
 		return c;
 	}
 	return NULL;
@@ -406,13 +426,14 @@ static bool is_killed(int signal)
 static bool may_have_ended(const struct incident *i, struct trace *t, bool raised)
 {
 	if (raised)
-		return i->raised && !went_on(i, t);
+		return i->raised && (!went_on(i, t) || (message_is_cuda(i->lead->text) && ending_of_test(i, t)));
 	return !i->raised && !i->check_only && !is_beside_the_point(i, t);
 }
 
 /* Of those that were raised the last one, of the others the last one of a Python program and the first one of any other. `sure`: only those that
  * ended it for certain. */
-static struct incident *find_ending(struct incidents *all, struct trace *t, const struct process_end *end, bool sure, struct pool *pool)
+static struct incident *find_ending(struct incidents *all, struct trace *t, const struct process_end *end, bool sure,
+				    struct pool *pool)
 {
 	bool python = trace_header(t)->py_version != 0;
 	struct incident *found = NULL;
@@ -433,7 +454,8 @@ static struct incident *find_ending(struct incidents *all, struct trace *t, cons
 	return found;
 }
 
-static struct incident *find_without_exception(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool)
+static struct incident *find_without_exception(struct incidents *all, struct trace *t, const struct process_end *end,
+					       struct pool *pool)
 {
 	int signal = end->status_known ? end->signal : 0;
 	struct incident *found = is_killed(signal) ? NULL : find_ending(all, t, end, true, pool);

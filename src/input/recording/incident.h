@@ -52,7 +52,8 @@ void incidents_collect(struct incidents *all, const struct trace *t, struct pool
 /* The incident that ended a process that ended badly; NULL when none of them did. The
  * exception joins the incident it belongs to. */
 struct process_end;
-struct incident *incidents_fatal(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool);
+struct incident *incidents_fatal(struct incidents *all, struct trace *t, const struct process_end *end,
+				 struct pool *pool);
 
 /* The incident of a process that waited too long, among `all`; NULL when it did not, or when the GPU had
  * failed before. */
