@@ -164,14 +164,16 @@ CHILD = {
     "child-joined": "def child():\n    start()\n    forward()\nif __name__ == '__main__':\n    process = multiprocessing.get_context('spawn').Process(target=child)\n    process.start()\n"
                     "    process.join()\n    start()\n    {after}\n    {own_or_well}",
 }
-NEEDS = {"pytest": "pytest"}
+
+def actions():
+    groups = [("ended", ENDED), ("ended", ENDED_STATUS), ("survived", SURVIVED), ("child", CHILD)]
+    return [(truth, name, text) for truth, group in groups for name, text in group.items()]
 
 
 def random_program(torch, seed):
-    rnd, failures = random.Random(seed), TORCH if torch else FAILURES
-    groups = [("ended", ENDED), ("ended", ENDED_STATUS), ("survived", SURVIVED), ("child", CHILD)]
-    actions = [(truth, name, text) for truth, group in groups for name, text in group.items()]
-    truth, action, text = actions[seed % len(actions)] if seed < 3 * len(actions) else rnd.choice(actions)
+    """Its name and its text. The first seeds go through all actions."""
+    rnd, failures, known = random.Random(seed), TORCH if torch else FAILURES, actions()
+    truth, action, text = known[seed % len(known)] if seed < 3 * len(known) else rnd.choice(known)
     failure, own = rnd.choice(list(failures)), rnd.choice(list(OWN))
     step, status = failures[failure]
     if failure in STICKY and truth != "ended":
@@ -183,7 +185,7 @@ def random_program(torch, seed):
     if failure in STICKY and ("work" in text or "pool-seen" in action or action in ("piped", "main-saves", "after-others")):
         failure = "oom"
         step, status = failures[failure]
-        truth = next(t for t, n, _ in actions if n == action)
+        truth = next(t for t, n, _ in known if n == action)
     fill = rnd.choice(("pass", "print('step')", "sys.stdout.flush()"))
     fields = {"times": rnd.choice((1, 3, 40)), "step": step, "status": status, "fill": fill, "before": rnd.choice(("pass", "work()")),
               "after": "pass" if failure in STICKY else rnd.choice(("pass", "work()", "work()")), "clean": rnd.choice(("pass", "gc.collect()")),
@@ -192,12 +194,8 @@ def random_program(torch, seed):
               "own_or_well": rnd.choice(("own()", "pass"))}
     own_text = "def own():\n%s\n" % textwrap.indent(OWN[own], "    ")
     name = "%s-%s-%s-%s-%d" % (action, failure, own, "work" if fields["after"] != "pass" else "idle", seed)
-    body = "\n".join(indented(line, fields) for line in text.split("\n"))
+    body = "\n".join(line.format(**fields) for line in text.split("\n"))
     return name, HEAD.format(**fields) + own_text + body + "\n# truth: %s\n" % truth
-
-
-def indented(line, fields):
-    return line.format(**fields)
 
 
 def is_there(python, module):
@@ -220,29 +218,34 @@ def judge(verdict, truth, status):
     return "unsure: " + said
 
 
-def run(args, name, path):
-    out = os.path.join(args.artifacts, name)
-    with open(path, encoding="utf-8") as f:
-        truth = f.read().rpartition("# truth: ")[2].strip()
-    for word, module in NEEDS.items():
-        if name.startswith(word) and not is_there(args.python, module):
-            return "unsure: no " + module
-    command = [os.path.join(args.build, "cuwhy"), "run", "--gpu", args.gpu, "--out", out, "--force", args.python, path]
+def try_one(python, cuwhy, folder, text, gpu="sim:tiny"):
+    """What is said about one program, compared with its truth. `folder`: for the program and its recording."""
+    truth = text.rpartition("# truth: ")[2].strip()
+    path, out = os.path.join(folder, "program.py"), os.path.join(folder, "recording")
+    os.makedirs(folder, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    if "import pytest" in text and not is_there(python, "pytest"):
+        return "unsure: no pytest"
     env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY") or k == "CUWHY_RULES_FIRED"}
-    env.update(PYTHONPATH=os.path.join(HERE, "site-packages"), PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1")
+    env.update(PYTHONPATH=os.path.join(HERE, "site-packages"), PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1",
+               XDG_STATE_HOME=os.path.join(folder, "state"))
     began = time.time()
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=env)
+        done = subprocess.run([cuwhy, "run", "--gpu", gpu, "--out", out, "--force", python, path], capture_output=True, text=True, timeout=LIMIT, env=env)
     except subprocess.TimeoutExpired:
         return "WRONG: still running after %d s" % LIMIT
-    with open(os.path.join(out, "stderr"), "w", encoding="utf-8") as f:
-        f.write(done.stderr)
     try:
         with open(os.path.join(out, "verdict.json"), encoding="utf-8") as f:
             verdict = json.load(f)
     except OSError:
-        return "WRONG: no verdict, status %d" % done.returncode
+        return "WRONG: no verdict, status %d: %s" % (done.returncode, done.stderr)
     return "%s   [%s, %.1f s]" % (judge(verdict, truth, done.returncode), truth, time.time() - began)
+
+
+def run(args, name, path):
+    with open(path, encoding="utf-8") as f:
+        return try_one(args.python, os.path.join(args.build, "cuwhy"), os.path.join(args.artifacts, name), f.read(), args.gpu)
 
 
 def main():

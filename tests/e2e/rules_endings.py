@@ -3,8 +3,9 @@
 import os
 import re
 
+import endings
 from rules_recorder import find_pythons
-from toolbox import HERE, Skip
+from toolbox import HERE, Skip, each
 
 PROGRAM = os.path.join(HERE, "programs", "handlers.py")
 
@@ -38,3 +39,23 @@ def rule__the_handlers_around_a_failed_call_are_known(box):
             got.setdefault(int(number), [shown(h) for h in handlers])
         wrong = ["fail(%d): %s, expected %s" % (n, got.get(n), want[n]) for n in want if got.get(n) != want[n]]
         assert not wrong, "Python %s:\n%s" % (version, "\n".join(wrong))
+
+
+def programs():
+    """One program of each kind, always the same ones."""
+    return [endings.random_program(False, seed + 1)[0] for seed in range(len(endings.actions()))]
+
+
+# What cannot be told from a reason of the program's own, or the other way round, by anything that can be seen.
+EITHER = {"main-print", "main-log", "main-return", "main-quit", "main-saves", "spawned", "status-exit", "unittest", "unittest-more", "pytest", "raises", "raises-words",
+          "raises-there", "helper", "helper-line", "decorator", "retried", "same-function", "unittest-expected", "pytest-xfail", "child-tried", "child-joined"}
+
+
+@each(programs)
+def rule__it_is_known_whose_failure_ended_a_program(box, name):
+    """"unsure" is allowed where both may be, "WRONG" nowhere."""
+    said = endings.try_one(box.python, box.cuwhy, os.path.join(box.scratch, "program"), endings.random_program(False, int(name.rsplit("-", 1)[1]))[1])
+    if "no pytest" in said:
+        raise Skip("no pytest")
+    action = name.rsplit("-", 4)[0]
+    assert said.startswith("right" if action not in EITHER else ("right", "unsure")), said
