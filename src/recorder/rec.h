@@ -438,6 +438,7 @@ uint32_t turn_serial(uint32_t turn);		/* tells whether that cw_turn is another o
 uint32_t turns_now(const struct rec_thread *t, struct cw_loop_turn *out, uint32_t max);	/* innermost first */
 
 /* What would catch an exception that leaves the innermost frame of this thread's last walk; innermost first (rec_python_handlers.c). */
+#define HANDLERS_UNKNOWN 0xffffffffu
 uint32_t handlers_now(struct cw_handler *out, uint32_t max);
 
 uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags);

@@ -186,6 +186,8 @@ static void add_handlers(const struct cw_failure *to, uint64_t seq)
 	atomic_signal_fence(memory_order_release);
 	h->n = handlers_now(h->at, CW_HANDLERS);
 	h->known = h->n < CW_HANDLERS;
+	if (h->n > CW_HANDLERS)
+		h->n = 0;
 	shared_set(&h->seq, seq);
 }
 

@@ -307,10 +307,11 @@ uint32_t handlers_now(struct cw_handler *out, uint32_t max)
 	const void *tstate = rec_self->chain.state;
 
 	if (!atomic_load_explicit(&hot.on, memory_order_relaxed))
-		return 0;
+		return HANDLERS_UNKNOWN;
 	if (!tstate)
 		tstate = thread_state(&rec_self->chain);
-	return tstate ? handlers_of_frames(frame, (uint32_t)WALK_FRAMES(walk_all(tstate, frame)), out, max) : 0;
+	return tstate ? handlers_of_frames(frame, (uint32_t)WALK_FRAMES(walk_all(tstate, frame)), out, max)
+		      : HANDLERS_UNKNOWN;
 }
 
 /* ---- start ----------------------------------------------------------------------------------------------------- */

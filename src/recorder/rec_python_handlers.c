@@ -332,7 +332,9 @@ uint32_t handlers_of_frames(const struct raw_frame *raw, uint32_t n, struct cw_h
 {
 	struct out o = {.at = out, .max = max};
 
-	for (uint32_t k = 0; py_bytecode.op && k < n && o.n < max; k++) {
+	if (!py_bytecode.op)
+		return HANDLERS_UNKNOWN;
+	for (uint32_t k = 0; k < n && o.n < max; k++) {
 		struct raw_frame f = {UNTAGGED(raw[k].code), raw[k].frame, raw[k].instr};
 		uint32_t unit = code_unit(f.code, f.instr);
 

@@ -13,6 +13,20 @@
 #define USER "train.py:32:step", "train.py:40:<module>"
 #define TORCH "/venv/lib/python3.12/site-packages/torch/"
 
+/* A Python program that ends with 1 ended with an exception: unless the test has one, one from the line of the last failure that says no more than
+ * PyTorch did. */
+static inline void end_with_exception(struct tb *b)
+{
+	const struct cw_failure *last = b->n_failures ? &b->failure[b->n_failures - 1] : NULL;
+
+	for (uint32_t i = 0; i < b->n_failures; i++)
+		if (b->failure[i].source == CW_SRC_PYTHON)
+			return;
+	if (last && last->stack && b->h->py_version)
+		tb_fail_text(b, CW_SRC_PYTHON, last->stack, "RuntimeError",
+			     last->source == CW_SRC_TORCH_CHECK ? last->text : "");
+}
+
 /* The recording is freed before the verdict is read: a verdict owns its words. */
 static inline struct verdict *judge_end(struct tb *b, int exit, int signal)
 {
@@ -91,8 +105,13 @@ static inline json_t *verdict_object(const struct verdict *v)
 /* The JSON of the verdict on a program that ended with `exit`. */
 static inline json_t *judge(struct tb *b, int exit)
 {
-	struct verdict *v = judge_end(b, exit, 0);
-	json_t *j = verdict_object(v);
+	struct verdict *v;
+	json_t *j;
+
+	if (exit == 1)
+		end_with_exception(b);
+	v = judge_end(b, exit, 0);
+	j = verdict_object(v);
 
 	verdict_free(v);
 	return j;

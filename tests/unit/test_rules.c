@@ -547,7 +547,7 @@ static void grid_limit__is_read_from_the_drivers_log(void **state)
 
 	(void)state;
 	tb_init(&b);
-	f = tb_fail(&b, CW_SRC_DRIVER, 9, 0);
+	f = tb_fail(&b, CW_SRC_DRIVER, 9, tb_stack(&b, USER, NULL));
 	snprintf(f->text, sizeof(f->text), "Grid Dimension Y of 70000 exceeds maximum value of 65535");
 	expect(&b, "launch-config-grid-limit", "certain");
 }
@@ -770,7 +770,7 @@ static void ordinal__asked_for_and_visible(void **state)
 	assert_true(mentions(j, "why", "one device is visible"));
 	json_decref(j);
 	tb_init(&b);
-	f = tb_fail(&b, CW_SRC_DRIVER, 101, 0);
+	f = tb_fail(&b, CW_SRC_DRIVER, 101, tb_stack(&b, USER, NULL));
 	f->api = 3;
 	snprintf(f->text, sizeof(f->text),
 		 "Invalid device number 7 provided, must be in the range of 0 to 0");

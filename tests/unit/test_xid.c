@@ -232,6 +232,7 @@ static json_t *verdict_with_dump(uint32_t code, const char *lines, const struct 
 	f->last_ticks = f->ticks;
 	if (lines)
 		xid_line(&log, lines, false);
+	end_with_exception(&b);
 	t = tb_trace(&b);
 	v = verdict_of_process(t, &end);
 	trace_free(t);
