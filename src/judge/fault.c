@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/str.h"
+#include "compat/cuda_errors.h"
 #include "input/dump/culprit.h"
 #include "input/dump/observe.h"
 #include "input/recording/observe.h"
@@ -148,9 +149,22 @@ void fault_find_launch(struct fault_launch *m, struct trace *t, const struct cul
 	find_launch_since(m, t, c, noticed, 0);
 }
 
+/* While an assertion is dumped, other threads go on and may fail in other ways: then the dump has several exceptions, and
+ * the one that the recorder took for the error counts. */
+static uint32_t code_told(const struct trace *t)
+{
+	const struct cw_failure *const *list;
+	size_t n = trace_failures(t, &list);
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i]->source == CW_SRC_DRIVER && cuda_error_sticky(list[i]->code))
+			return list[i]->code;
+	return 0;
+}
+
 struct culprit *culprit_of_process(struct dump *d, const struct trace *t)
 {
-	return trace_header(t)->hang.flags & CW_HANG_TRIGGERED ? culprit_find_running(d) : culprit_find(d);
+	return trace_header(t)->hang.flags & CW_HANG_TRIGGERED ? culprit_find_running(d) : culprit_find_told(d, code_told(t));
 }
 
 /* --- the dump and the recording together -------------------------------------------------------- */

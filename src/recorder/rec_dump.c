@@ -39,8 +39,8 @@
 #define SETTLE_NS	(40 * MS)	/* once the GPU runs again after a fault, the error comes 20 to 25 ms later */
 #define SOON_NS		(5000 * MS)	/* for a dump to appear: the library that writes it may come from a cold disk */
 #define UNSURE_NS	(1500 * MS)	/* the same, if the driver may have abandoned it */
-#define PATIENCE_NS	(10000 * MS)	/* for it to be complete, or for the driver's error */
-#define MEMORY_NS	(600000 * MS)	/* for it to be complete with all of the GPU's memory */
+#define PATIENCE_NS	(10000 * MS)	/* for it to grow or be complete, or for the driver's error */
+#define MEMORY_NS	(600000 * MS)	/* for it to be complete, be it with all of the GPU's memory */
 
 #define OFTEN_NS	200000u		/* looking for a dump takes a system call, about 1 us */
 
@@ -52,6 +52,7 @@ static struct {
 	_Atomic bool lost;	/* the driver abandoned a dump, and holds its locks forever */
 	_Atomic bool late;	/* the fault was found after the program had finished its work */
 	_Atomic uint32_t waiting;	/* threads that have the error and wait for the dump */
+	_Atomic uint64_t grows_until;	/* that thread waits so long, and longer if the dump has grown by then */
 	_Atomic uint64_t well_ticks;	/* no kernel launched before this has a fault that is not reported */
 	char path[256], folder[256];
 } dump;
@@ -318,20 +319,35 @@ static bool dump_comes(CUresult driver)
 }
 
 /* A signal handler that jumped out in the middle would leave a descriptor open in the program. */
-static bool read_dump(uint32_t *code)
+static struct dump_said read_dump(void)
 {
 	struct signals signals = signals_block();
-	bool complete = dump_code(dump.path, code);
+	struct dump_said said = dump_read(dump.path);
 
 	signals_unblock(&signals);
-	return complete;
+	return said;
+}
+
+/* A dump that still grows is not abandoned, however long it takes: the folder may be slow, the machine busy. */
+static struct dump_said whole_dump(void)
+{
+	uint64_t now = rec_mono_ns(), end = now + MEMORY_NS, until = now + patience_ns(), size = 0;
+	struct dump_said said;
+
+	for (; !(said = read_dump()).complete && !failed_before() && now < until && now < end; now = rec_mono_ns()) {
+		if (said.size > size)
+			until = now + patience_ns();
+		size = said.size;
+		atomic_store(&dump.grows_until, until);
+		nap();
+	}
+	return said;
 }
 
 /* The error that the program would have gotten for this fault without a dump. */
 static CUresult plain_error(CUresult driver)
 {
-	uint64_t until;
-	uint32_t code = 0;
+	struct dump_said said;
 
 	/* While an assertion is dumped, GPU threads continue and fail the next one: sometimes the driver then abandons
 	 * the dump and returns 719. In hundreds of runs it never did so after any other kind of fault. */
@@ -340,12 +356,11 @@ static CUresult plain_error(CUresult driver)
 			atomic_store(&dump.lost, true);
 		return driver == LAUNCH_FAILED ? ASSERT : driver;
 	}
-	until = rec_mono_ns() + patience_ns();
-	while (!read_dump(&code) && !failed_before() && rec_mono_ns() < until)
-		nap();
+	said = whole_dump();
 	if (!driver && !failed_before())
 		driver = driver_error();
-	return code == ASSERT ? code : driver;
+	/* an assertion that is dumped becomes 719, and what other threads did meanwhile may be listed before it */
+	return said.code == ASSERT || (driver == LAUNCH_FAILED && said.assertion) ? ASSERT : driver;
 }
 
 /* The first thread to find it decides which error all threads get. */
@@ -415,10 +430,11 @@ static void fault_at_exit(CUresult code)
  * handler on that very thread is what ends the process. */
 static bool another_waits(void)
 {
-	uint64_t until = rec_mono_ns() + SOON_NS + 2 * patience_ns();
+	uint64_t until = rec_mono_ns() + SOON_NS + 2 * patience_ns(), now;
 	bool any = false;
 
-	while (!waits_here && atomic_load(&dump.waiting) && rec_mono_ns() < until) {
+	while (!waits_here && atomic_load(&dump.waiting) &&
+	       ((now = rec_mono_ns()) < until || now < atomic_load(&dump.grows_until) + PATIENCE_NS)) {
 		any = true;
 		nap();
 	}

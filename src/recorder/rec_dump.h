@@ -7,8 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The CUDA error for the fault in a dump, 0 = not determined by it. False: the dump is not complete. */
-bool dump_code(const char *path, uint32_t *code);
+struct dump_said {
+	bool complete;
+	bool assertion;			/* a thread or a multiprocessor has a failed assertion, if not the first one */
+	uint32_t code;			/* the CUDA error for the first exception, 0 = not determined by it */
+	uint64_t size;			/* of the file so far */
+};
+
+struct dump_said dump_read(const char *path);
 
 /* Is this a kernel's error, for which a dump will follow? */
 bool dump_follows(uint32_t code);

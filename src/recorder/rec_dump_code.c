@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads which exception a GPU core dump is about, and nothing else: a few pread calls, once in the life of a
+ * Reads which exceptions a GPU core dump is about, and nothing else: pread calls, once in the life of a
  * failing process. src/dump reads the rest, later and in another process. docs/coredump.md has the layout.
  */
 #include <elf.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "rec_dump.h"
@@ -14,15 +15,16 @@
 #define SM_EXCEPTION	8
 #define LANE_EXCEPTION	32
 #define HEADERS		64		/* read at a time */
+#define ROWS		4096		/* bytes read at a time: two tables of a warp's lanes */
+
+enum {
+#define FAULT(name, id, code, text) CODE_##name = code,
+#include "kb/gpu_faults.def"
+};
 
 /* The CUDA error code for a GPU exception. */
 static uint32_t code_of(uint32_t exception)
 {
-	enum {
-#define FAULT(name, id, code, text) CODE_##name = code,
-#include "kb/gpu_faults.def"
-	};
-
 	switch (exception) {
 #define EXC(number, name, fault, text) case number: return CODE_##fault;
 #include "kb/gpu_exceptions.def"
@@ -31,46 +33,59 @@ static uint32_t code_of(uint32_t exception)
 	}
 }
 
-/* The first exception in the rows of a table, 0 = none. */
-static uint32_t exception_in(int fd, const Elf64_Shdr *s, uint64_t field)
-{
-	uint32_t exception = 0;
+struct exceptions {
+	uint32_t lane, sm;		/* the first of each kind */
+	bool assertion;			/* any of them is one */
+};
 
-	if (s->sh_entsize < field + sizeof(exception))
-		return 0;
-	for (uint64_t row = 0; !exception && row < s->sh_size / s->sh_entsize; row++)
-		if (pread(fd, &exception, sizeof(exception), (off_t)(s->sh_offset + row * s->sh_entsize + field)) !=
-		    sizeof(exception))
-			return 0;
-	return exception;
+static void note(struct exceptions *found, uint32_t *first, uint32_t exception)
+{
+	if (exception && !*first)
+		*first = exception;
+	if (code_of(exception) == CODE_ASSERT)
+		found->assertion = true;
 }
 
-struct exceptions {
-	uint32_t lane, sm;
-};
+static void note_rows(int fd, const Elf64_Shdr *s, uint64_t field, struct exceptions *found, uint32_t *first)
+{
+	char rows[ROWS];
+	uint64_t bytes, done, at;
+	uint32_t exception;
+
+	if (s->sh_entsize < field + sizeof(exception) || s->sh_entsize > sizeof(rows))
+		return;
+	for (done = 0; s->sh_size - done >= s->sh_entsize; done += bytes) {
+		bytes = sizeof(rows) < s->sh_size - done ? sizeof(rows) : s->sh_size - done;
+		bytes -= bytes % s->sh_entsize;
+		if (pread(fd, rows, bytes, (off_t)(s->sh_offset + done)) != (ssize_t)bytes)
+			return;
+		for (at = field; at < bytes; at += s->sh_entsize) {
+			memcpy(&exception, rows + at, sizeof(exception));
+			note(found, first, exception);
+		}
+	}
+}
 
 static void look(int fd, const Elf64_Shdr *s, struct exceptions *found)
 {
-	if (s->sh_type == LANE_TABLE && !found->lane)
-		found->lane = exception_in(fd, s, LANE_EXCEPTION);
-	else if (s->sh_type == SM_TABLE && !found->sm)
-		found->sm = exception_in(fd, s, SM_EXCEPTION);
+	if (s->sh_type == LANE_TABLE)
+		note_rows(fd, s, LANE_EXCEPTION, found, &found->lane);
+	else if (s->sh_type == SM_TABLE)
+		note_rows(fd, s, SM_EXCEPTION, found, &found->sm);
 }
 
 /* The section table comes last in the file: once it is there, the dump is complete. */
-static bool look_everywhere(int fd, struct exceptions *found)
+static bool look_everywhere(int fd, uint64_t size, struct exceptions *found)
 {
 	Elf64_Shdr s[HEADERS];
 	Elf64_Ehdr h;
-	uint64_t size, n;
-	off_t end = lseek(fd, 0, SEEK_END);	/* fstat would need a newer glibc than we promise */
+	uint64_t n;
 
-	if (end < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h) || h.e_ident[0] != ELFMAG0 ||
+	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || h.e_ident[0] != ELFMAG0 ||
 	    h.e_shentsize != sizeof(s[0]) || !h.e_shoff ||
 	    pread(fd, s, sizeof(s[0]), (off_t)h.e_shoff) != sizeof(s[0]))
 		return false;
 	n = h.e_shnum ? h.e_shnum : s[0].sh_size;
-	size = (uint64_t)end;
 	if (n > size / sizeof(s[0]) || h.e_shoff + n * sizeof(s[0]) > size)
 		return false;
 	for (uint64_t i = 0; i < n; i += HEADERS) {
@@ -85,16 +100,22 @@ static bool look_everywhere(int fd, struct exceptions *found)
 	return true;
 }
 
-bool dump_code(const char *path, uint32_t *code)
+struct dump_said dump_read(const char *path)
 {
 	struct exceptions found = {0};
+	struct dump_said said = {0};
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool complete = fd >= 0 && look_everywhere(fd, &found);
+	off_t end = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;	/* fstat would need a newer glibc than we promise */
 
+	if (end >= 0) {
+		said.size = (uint64_t)end;
+		said.complete = look_everywhere(fd, said.size, &found);
+	}
 	if (fd >= 0)
 		close(fd);
-	*code = code_of(found.lane ? found.lane : found.sm);
-	return complete;
+	said.code = code_of(found.lane ? found.lane : found.sm);
+	said.assertion = found.assertion;
+	return said;
 }
 
 bool dump_follows(uint32_t code)

@@ -242,6 +242,75 @@ def rule__an_error_that_comes_before_its_dump_waits_for_it(box):
     same((run.out.split()[0], box.verdict(run)["certainty"]), ("710", "certain"), "an assertion")
 
 
+# What writes the dump finds it changed: with error_first, it lies complete under another name when the program has its error.
+CRAFTED = """
+import struct
+def finished():
+    path = os.path.join(os.path.dirname(os.environ["CUWHY_SOCK"]), "core-%d.part" % os.getpid())
+    while True:
+        if os.path.exists(path):
+            core = bytearray(open(path, "rb").read())
+            if len(core) > 64:
+                start, count = struct.unpack_from("<Q", core, 40)[0], struct.unpack_from("<H", core, 60)[0]
+                if start and count and len(core) >= start + 64 * count:
+                    return path, core
+        time.sleep(0.001)
+def rows(core, kind):
+    start, count = struct.unpack_from("<Q", core, 40)[0], struct.unpack_from("<H", core, 60)[0]
+    for i in range(count):
+        here, at, size = struct.unpack_from("<I", core, start + 64 * i + 4)[0], *struct.unpack_from("<QQ", core, start + 64 * i + 24)
+        each = struct.unpack_from("<Q", core, start + 64 * i + 56)[0]
+        if here == kind:
+            yield from range(at, at + size, each)
+"""
+LANES, SMS = "((at + 32) for at in rows(core, 0x8000000f))", "((at + 8) for at in rows(core, 0x8000000b))"
+EXCEPTIONS = """
+path, core = finished()
+for places, numbers in ((%s, %s), (%s, %s)):
+    for place, number in zip(list(places), numbers):
+        struct.pack_into("<I", core, place, number)
+open(path, "wb").write(core)
+sys.exit(3 if wait() else 0)
+"""
+NO, FAILED, ADDRESS, OTHER = 0, 12, 14, 18
+
+
+def rule__an_assertion_that_is_not_the_first_exception_is_one(box):
+    """While an assertion is dumped, other threads go on. Lanes: 32; multiprocessors: at least 3."""
+    for lanes, sms, code in (([ADDRESS] * 31 + [FAILED], [ADDRESS], 710), ([NO] * 16 + [OTHER] * 8 + [FAILED] * 8, [OTHER], 710),
+                             ([ADDRESS] * 32, [ADDRESS, NO, FAILED], 710), ([NO] * 32, [NO, ADDRESS, FAILED], 710),
+                             ([OTHER] * 32, [NO, OTHER, OTHER], 719), ([NO] * 32, [NO], 719)):
+        text = FIRST + CRAFTED + EXCEPTIONS % (LANES, lanes, SMS, sms)
+        run = box.under(box.script(text) + ["assert_fail", "()"], gpu="sim:tiny,error_first=1000")
+        verdict, case = box.verdict(run), "%r %r %s" % (lanes, sms, run.err[-500:])
+        same((run.status, run.out.split()[0], verdict["error"]["code"]), (3, str(code), code), case)
+        same(verdict["cause"] == "kernel-assert", code == 710, case)
+
+
+GROWS = """
+path, core = finished()
+def write():
+    with open(path[:-5], "wb", buffering=0) as stream:
+        for i in range(%d):
+            stream.write(core[len(core) * i // 6:len(core) * (i + 1) // 6])
+            time.sleep(4)
+threading.Thread(target=write, daemon=True).start()
+began = time.monotonic()
+code = wait()
+sys.exit(3 if %s else 4)
+"""
+
+
+def rule__a_dump_that_still_grows_is_waited_for(box):
+    """10 s suffice for nearly all; a slow disk takes longer. One that does not grow anymore is not waited for."""
+    text = FIRST + CRAFTED + GROWS % (6, "code == 710 and time.monotonic() - began > 15")
+    run = box.under(box.script(text) + ["assert_fail", "()"], gpu="sim:tiny,error_first=3600000")
+    same((run.status, box.verdict(run)["certainty"]), (3, "certain"), "%s %s" % (run.out, run.err[-500:]))
+    run = box.under(box.script(FIRST + CRAFTED + GROWS % (2, "code == 719")) + ["assert_fail", "()"], gpu="sim:tiny,error_first=3600000")
+    same(run.status, 3, "%s %s" % (run.out, run.err[-500:]))
+    same(sorted(c["cause"] for c in box.verdict(run)["candidates"]), ["kernel-assert", "kernel-trap"], "half a dump")
+
+
 def rule__a_program_that_goes_on_has_its_dump_too(box):
     """Whatever it does afterwards, and whatever the children do that it starts while a thread waits."""
     after = """

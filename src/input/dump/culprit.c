@@ -80,6 +80,7 @@ struct hunt {
 	bool once, once_tried;		/* a thread executes the instruction at most once */
 	unsigned steps;			/* that were used to execute threads */
 	uint64_t call;			/* of an assertion's function, 0 = not known */
+	uint32_t told;			/* only exceptions of this CUDA error count, 0 = all */
 };
 
 /* --- threads --------------------------------------------------------------------------------------- */
@@ -145,9 +146,24 @@ static void threads_walk(struct hunt *h, const struct dump_row *only_sm, thread_
 
 /* --- the first one --------------------------------------------------------------------------------- */
 
+static const struct exception *exception_known(uint64_t code)
+{
+	for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); i++)
+		if (exceptions[i].code == code)
+			return &exceptions[i];
+	return NULL;
+}
+
+static bool counts(const struct hunt *h, uint64_t exception)
+{
+	const struct exception *known = exception_known(exception);
+
+	return exception && (!h->told || (known && faults[known->fault].code == h->told));
+}
+
 static bool has_exception(struct hunt *h, const struct thread *t)
 {
-	if (!dump_get(&t->lane, DUMP_LANE_EXCEPTION))
+	if (!counts(h, dump_get(&t->lane, DUMP_LANE_EXCEPTION)))
 		return false;
 	h->first = *t;
 	h->c->source = CULPRIT_LANE;
@@ -193,7 +209,7 @@ static void find_sm(struct hunt *h)
 	size_t cursor = 0, rows = 0;
 
 	while (rows++ < ROWS_MAX && dump_next(h->d, DUMP_SM, &cursor, &sm)) {
-		if (!dump_get(&sm, DUMP_SM_EXCEPTION))
+		if (!counts(h, dump_get(&sm, DUMP_SM_EXCEPTION)))
 			continue;
 		h->c->source = CULPRIT_SM;
 		h->c->exception = (uint32_t)dump_get(&sm, DUMP_SM_EXCEPTION);
@@ -203,11 +219,20 @@ static void find_sm(struct hunt *h)
 	}
 }
 
-static void find_first(struct hunt *h)
+static void find_exception(struct hunt *h)
 {
 	threads_walk(h, NULL, has_exception);
 	if (h->c->source == CULPRIT_NOWHERE)
 		find_sm(h);
+}
+
+static void find_first(struct hunt *h)
+{
+	find_exception(h);
+	if (h->c->source == CULPRIT_NOWHERE && h->told) {
+		h->told = 0;
+		find_exception(h);
+	}
 	if (h->c->source == CULPRIT_NOWHERE)
 		threads_walk(h, NULL, is_broken);
 	if (h->c->source == CULPRIT_NOWHERE)
@@ -216,15 +241,10 @@ static void find_first(struct hunt *h)
 
 static void name_exception(struct culprit *c)
 {
-	size_t i;
+	const struct exception *known = exception_known(c->exception);
 
-	c->exception_name = "UNKNOWN";
-	c->fault = FAULT_OTHER;
-	for (i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); i++)
-		if (exceptions[i].code == c->exception) {
-			c->exception_name = exceptions[i].name;
-			c->fault = exceptions[i].fault;
-		}
+	c->exception_name = known ? known->name : "UNKNOWN";
+	c->fault = known ? known->fault : FAULT_OTHER;
 	if (c->source == CULPRIT_BROKEN)
 		c->fault = FAULT_TRAP;
 	if (c->source == CULPRIT_NOWHERE)
@@ -650,7 +670,7 @@ static bool is_faulting(struct hunt *h, const struct thread *t)
 {
 	switch (h->c->source) {
 	case CULPRIT_LANE:
-		return dump_get(&t->lane, DUMP_LANE_EXCEPTION) &&
+		return counts(h, dump_get(&t->lane, DUMP_LANE_EXCEPTION)) &&
 		       (!h->c->pc_exact || (is_active(t) && !lane_skipped(h, t)));
 	case CULPRIT_SM:
 		return dump_get(&t->sm, DUMP_SM_EXCEPTION) == h->c->exception &&
@@ -898,10 +918,10 @@ void culprit_find_view(struct culprit *c)
 
 /* --- all of it ------------------------------------------------------------------------------------- */
 
-static struct culprit *culprit_hunt(struct dump *d, bool running)
+static struct culprit *culprit_hunt(struct dump *d, bool running, uint32_t told)
 {
 	struct culprit *c = xcalloc(1, sizeof(*c));
-	struct hunt h = {.d = d, .c = c};
+	struct hunt h = {.d = d, .c = c, .told = told};
 
 	if (running)
 		threads_walk(&h, NULL, take_oldest);
@@ -924,12 +944,17 @@ static struct culprit *culprit_hunt(struct dump *d, bool running)
 
 struct culprit *culprit_find(struct dump *d)
 {
-	return culprit_hunt(d, false);
+	return culprit_hunt(d, false, 0);
+}
+
+struct culprit *culprit_find_told(struct dump *d, uint32_t code)
+{
+	return culprit_hunt(d, false, code);
 }
 
 struct culprit *culprit_find_running(struct dump *d)
 {
-	return culprit_hunt(d, true);
+	return culprit_hunt(d, true, 0);
 }
 
 void culprit_free(struct culprit *c)

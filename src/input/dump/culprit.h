@@ -102,6 +102,9 @@ struct culprit {
 /* Always returns an answer, perhaps "nothing was running". Free it before the dump. */
 struct culprit *culprit_find(struct dump *d);
 
+/* The same; of several exceptions, one that the program was told of by this CUDA error, if there is one. */
+struct culprit *culprit_find_told(struct dump *d, uint32_t code);
+
 /* The same for a dump on request, which is known to have no fault: what was running. */
 struct culprit *culprit_find_running(struct dump *d);
 void culprit_free(struct culprit *c);
