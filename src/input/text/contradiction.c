@@ -140,7 +140,7 @@ bool text_contradiction(const char *message, struct contradiction *c)
 		find_all(&all, s, cuda_error_runtime_name(codes[i]), codes[i], NAME);
 	}
 	find_numbers(&all, s);
-	qsort(all.item, all.n, sizeof(all.item[0]), by_place);
+	xsort(all.item, all.n, sizeof(all.item[0]), by_place);
 	for (size_t i = 0; i + 1 < all.n; i++) {
 		const struct item *a = &all.item[i], *b = &all.item[i + 1];
 
