@@ -103,7 +103,7 @@ def check_again(build, path, folder):
     version = os.path.basename(path).split("-")[1]
     again = os.path.join(folder, "again")
     os.makedirs(again)
-    for part in ("cuwhy", "cuwhy-probe", "libcuwhy-rec.so", "libcuwhy-writes.so", "lib32", "preload", "sim", "man", "completions"):
+    for part in ("cuwhy", "cuwhy-probe", "libcuwhy-rec.so", "libcuwhy-writes.so", "fit", "lib32", "preload", "sim", "man", "completions"):
         os.symlink(os.path.join(os.path.abspath(build), part), os.path.join(again, part))
     made = run(sys.executable, "tools/wheel.py", again, version, cwd=ROOT)
     other = os.path.join(again, os.path.basename(path))
