@@ -164,7 +164,8 @@ static uint32_t code_told(const struct trace *t)
 
 struct culprit *culprit_of_process(struct dump *d, const struct trace *t)
 {
-	return trace_header(t)->hang.flags & CW_HANG_TRIGGERED ? culprit_find_running(d) : culprit_find_told(d, code_told(t));
+	return trace_header(t)->hang.flags & CW_HANG_TRIGGERED ? culprit_find_running(d)
+							       : culprit_find_told(d, code_told(t));
 }
 
 /* --- the dump and the recording together -------------------------------------------------------- */
