@@ -80,7 +80,7 @@ class Side:
     def command(self, argv, folder):
         if self.name == "plain":
             return argv
-        gpu = ["--gpu", self.setup.gpu] if self.setup.gpu else []
+        gpu = ["--gpu", self.setup.gpu, "--writes=real"] if self.setup.gpu else []
         return [self.setup.cuwhy, "run", "--out", os.path.join(folder, "rec"), *gpu, *shlex.split(self.setup.options), "--", *argv]
 
     def run(self, argv, cwd, env, limit, stdout=None):
