@@ -320,9 +320,10 @@ def cuwhy_problems(cuwhy, words):
     found = ["cuwhy has no command '%s'" % words[1]] if "usage:" not in known else []
     rest = words[2:]
     while rest and rest[0].startswith("-"):
-        if rest[0] not in known:
-            found.append("cuwhy %s has no option '%s'" % (words[1], rest[0]))
-        takes = re.search(re.escape(rest[0]) + r" [A-Z]", known)
+        option, equals, _ = rest[0].partition("=")
+        if not re.search(re.escape(option) + r"(?![-\w])", known):
+            found.append("cuwhy %s has no option '%s'" % (words[1], option))
+        takes = not equals and re.search(re.escape(option) + r" [A-Z]", known)
         rest = rest[2 if takes else 1:]
     if words[1] == "run" and (not rest or rest[0] not in ("python", "torchrun")):
         found.append("'cuwhy run' needs a program: %s" % " ".join(words))
