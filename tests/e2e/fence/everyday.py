@@ -180,6 +180,18 @@ def processes():
 
 
 @check
+def cleared():
+    """Children that get an environment of their own, without what makes them see the scratch."""
+    shell = shutil.which("sh")
+    for number, env in enumerate(({}, {"PATH": os.environ["PATH"]}, {"LD_PRELOAD": ""})):
+        subprocess.run([shell, "-c", "echo %d >>bare" % number], env=env, check=True)
+    subprocess.run(["env", "-i", shell, "-c", "echo 3 >>bare"], check=True)
+    os.posix_spawn(shell, ["sh", "-c", "echo 4 >>bare"], {})
+    assert os.wait()[1] == 0 and read("bare") == "0\n1\n2\n3\n4\n", read("bare")
+    assert subprocess.check_output([shell, "-c", "cat bare; echo $NAME"], env={"NAME": "kept"}, universal_newlines=True) == read("bare") + "kept\n"
+
+
+@check
 def repositories():
     if not shutil.which("git"):
         return
@@ -251,6 +263,23 @@ def sockets():
 
 
 @check
+def pipes():
+    """Named ones, that were there before and that were not; whichever end is opened first."""
+    os.mkfifo("pipe-made")
+    for name in ("pipe", "pipe-made"):
+        for first, second in (("rb", "wb"), ("wb", "rb")):
+            child = subprocess.Popen(["cat", name] if first == "rb" else ["sh", "-c", "echo through >" + name], stdout=subprocess.PIPE)
+            with open(name, second) as stream:
+                text = stream.write(b"through\n") and b"" if second == "wb" else stream.read()
+            assert (text or child.communicate()[0]) == b"through\n"
+            assert child.wait() == 0
+        fd = os.open(name, os.O_RDWR | os.O_NONBLOCK)
+        os.write(fd, b"x")
+        assert os.read(fd, 2) == b"x"
+        os.close(fd)
+
+
+@check
 def devices():
     with open("/dev/null", "w") as null:
         null.write("x")
@@ -285,6 +314,7 @@ def plant(folder):
     os.makedirs(os.path.join(folder, "folder", "sub"))
     for name, text in (("old.txt", "old\n"), ("folder/inner", "inner\n"), ("folder/other", "other\n"), ("folder/sub/deep", "deep\n")):
         write(os.path.join(folder, name), text)
+    os.mkfifo(os.path.join(folder, "pipe"))
     base = sqlite3.connect(os.path.join(folder, "base.db"))
     base.execute("create table t (n)")
     base.execute("insert into t values (1)")
