@@ -69,7 +69,8 @@ size_t env_room(char *const env[])
 	const char *scratch = find(env, SCRATCH_ENV), *preload = find(env, PRELOAD);
 	size_t n = 0, len;
 
-	if (!*library || (scratch && strcmp(scratch, scratch_entry + sizeof(SCRATCH_ENV)) == 0 && find_library(preload, &len)))
+	if (!*library ||
+	    (scratch && strcmp(scratch, scratch_entry + sizeof(SCRATCH_ENV)) == 0 && find_library(preload, &len)))
 		return 0;
 	while (env && env[n])
 		n++;
