@@ -329,19 +329,49 @@ static int publish(const char *part, const char *path)
 	return rc == -EEXIST ? 0 : rc;
 }
 
-int copy_up(struct place *p, bool contents)
+/* A whole copy of what is no folder, which nobody else sees. */
+static int copy_beside(struct place *p, char *part, bool contents)
+{
+	int rc = mirror(p, folder_len(p));
+
+	note_change();
+	if (rc == 0)
+		rc = part_beside(in_new(p), part);
+	return rc == 0 ? copy_any(p, part, contents) : rc;
+}
+
+static int copy_to_place(struct place *p, bool contents)
 {
 	char part[IN_SCRATCH];
-	int rc = mirror(p, S_ISDIR(p->st.st_mode) ? p->len : folder_len(p));
+	int rc = copy_beside(p, part, contents);
 
-	if (rc == 0 && !S_ISDIR(p->st.st_mode)) {
-		note_change();
-		rc = part_beside(in_new(p), part);
-		if (rc == 0)
-			rc = copy_any(p, part, contents);
-		if (rc == 0)
-			rc = publish(part, in_new(p));
-	}
+	return rc == 0 ? publish(part, in_new(p)) : rc;
+}
+
+/* The run may have closed the folder to itself, as `chmod -R a-w` does; what is in it can be changed all the same. */
+static int copy_into_closed(struct place *p, bool contents)
+{
+	size_t len = folder_len(p);
+	char next = cut(p, len), folder[IN_SCRATCH];
+	struct stat st;
+	int rc;
+
+	strcpy(folder, in_new(p));
+	p->at[len] = next;
+	if (raw_lstat(folder, &st) < 0 || (st.st_mode & S_IRWXU) == S_IRWXU ||
+	    raw_chmod(folder, (st.st_mode & 07777) | S_IRWXU) < 0)
+		return -EACCES;
+	rc = copy_to_place(p, contents);
+	raw_chmod(folder, st.st_mode & 07777);
+	return rc;
+}
+
+int copy_up(struct place *p, bool contents)
+{
+	int rc = S_ISDIR(p->st.st_mode) ? mirror(p, p->len) : copy_to_place(p, contents);
+
+	if (rc == -EACCES && !S_ISDIR(p->st.st_mode))
+		rc = copy_into_closed(p, contents);
 	p->fresh |= rc == 0;
 	return rc;
 }
@@ -451,11 +481,11 @@ int mark_gone(struct place *p)
 	rc = make_mark_folders(p, folder_len(p));
 	if (rc == 0)
 		rc = make_mark(in_gone(p));
-	if (rc == -EEXIST)
-		rc = raw_lstat(in_gone(p), &st) == 0 && S_ISDIR(st.st_mode) ? replace_marks(in_gone(p)) : 0;
+	if (rc == -EEXIST && raw_lstat(in_gone(p), &st) == 0 && S_ISDIR(st.st_mode))
+		rc = replace_marks(in_gone(p));
 	if (rc == 0)
 		note_folder();	/* it may have been one */
-	return rc == -ENOTDIR ? 0 : rc;	/* all of its folder is gone already */
+	return rc == -ENOTDIR ? -EEXIST : rc;	/* all of its folder is gone already */
 }
 
 /* Would something real come to light if what is in `new` went away? */
@@ -492,6 +522,8 @@ int remove_place(struct place *p, bool folder)
 
 	if (rc == 0 && covered)
 		rc = mark_gone(p);
+	if (rc == -EEXIST)	/* somebody else was faster; of what is in `new`, the kernel says who was */
+		rc = p->fresh ? 0 : -ENOENT;
 	if (rc == 0 && p->fresh)
 		rc = raw_unlink(in_new(p), folder ? AT_REMOVEDIR : 0);
 	if (rc == 0 && covered)
@@ -584,37 +616,60 @@ static int move_by_copy(const char *from, const char *to, const struct stat *st,
 	return rc;
 }
 
-static int rename_in_scratch(struct place *from, struct place *to, unsigned flags)
+static int rename_in_scratch(struct place *from, const char *at, struct place *to, unsigned flags)
 {
-	int rc = raw_rename(in_new(from), in_new(to), flags);
+	int rc = raw_rename(at, in_new(to), flags);
 
-	return rc == -EXDEV ? move_by_copy(in_new(from), in_new(to), &from->st, flags) : rc;
+	return rc == -EXDEV ? move_by_copy(at, in_new(to), &from->st, flags) : rc;
+}
+
+/* A file of the user's. Of those who do this at the same time, one gets it: who leaves the mark. */
+static int rename_real(struct place *from, struct place *to, unsigned flags)
+{
+	char part[IN_SCRATCH];
+	int rc = copy_beside(from, part, true);
+
+	if (rc < 0)
+		return rc;
+	rc = mark_gone(from);
+	if (rc == 0) {
+		rc = rename_in_scratch(from, part, to, flags);
+		if (rc < 0)
+			raw_unlink(in_gone(from), 0);
+	}
+	if (rc < 0)
+		raw_unlink(part, 0);
+	return rc;
+}
+
+static int rename_fresh(struct place *from, struct place *to, unsigned flags)
+{
+	bool covered = !(flags & RENAME_EXCHANGE) && covers(from);
+	int marked = covered ? mark_gone(from) : -EEXIST,
+	    rc = marked < 0 && marked != -EEXIST ? marked : rename_in_scratch(from, in_new(from), to, flags);
+
+	if (rc < 0 && marked == 0)
+		raw_unlink(in_gone(from), 0);
+	return rc;
 }
 
 int rename_place(struct place *from, struct place *to, unsigned flags)
 {
 	int rc = may_rename(from, to, flags);
-	bool covered;
+	bool whole = S_ISDIR(from->st.st_mode) || flags & RENAME_EXCHANGE;
 
 	if (rc < 0)
 		return rc;
 	if (is_same(from, to))
 		return 0;
-	rc = bring(from, true);
+	rc = whole ? bring(from, true) : 0;
 	if (rc == 0)
 		rc = flags & RENAME_EXCHANGE ? bring(to, true) : mirror(to, folder_len(to));
 	if (rc == 0 && S_ISDIR(from->st.st_mode) && exists(to) && to->real)
 		rc = mark_gone(to);
-	if (rc < 0)
-		return rc;
-	covered = !(flags & RENAME_EXCHANGE) && covers(from);
-	if (covered)
-		rc = mark_gone(from);
-	if (rc == 0)
-		rc = rename_in_scratch(from, to, flags);
-	if (rc < 0 && covered)
-		raw_unlink(in_gone(from), 0);
-	return rc;
+	if (rc == 0 || rc == -EEXIST)
+		rc = from->fresh ? rename_fresh(from, to, flags) : rename_real(from, to, flags);
+	return rc == -EEXIST && !(flags & RENAME_NOREPLACE) ? -ENOENT : rc;
 }
 
 int link_place(struct place *from, struct place *to)

@@ -40,7 +40,7 @@ static int prepare_old(struct place *p, int flags)
 		return -ENOTDIR;
 	if (p->fresh)
 		return 0;
-	if (!S_ISREG(p->st.st_mode) || !(wants(flags) & W_OK))
+	if (!S_ISFIFO(p->st.st_mode) && !(S_ISREG(p->st.st_mode) && wants(flags) & W_OK))
 		return 1;
 	rc = raw_may(in_reality(p), wants(flags));
 	return rc < 0 ? rc : bring(p, !(flags & O_TRUNC));
@@ -88,13 +88,22 @@ static const char *open_to_read(struct place *p, int dir, const char *path, int 
 	return where;
 }
 
+/* The ends of a named pipe must meet: whoever may only read it opens the one in the scratch, too. */
+static bool is_pipe(int dir, const char *path, int flags)
+{
+	struct stat st;
+
+	return path && *path && is_on() && !(flags & (O_PATH | O_DIRECTORY)) && raw_stat(dir, path, &st, 0) == 0 &&
+	       S_ISFIFO(st.st_mode);
+}
+
 /* Like look_at, for any flags of open. */
 static const char *open_at(struct place *p, int dir, const char *path, int flags, int *error)
 {
 	bool follow = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
 	int rc;
 
-	if (!changes(flags))
+	if (!changes(flags) && !is_pipe(dir, path, flags))
 		return open_to_read(p, dir, path, flags, error);
 	*error = 0;
 	if (!path || !*path || !is_on())

@@ -81,6 +81,24 @@ static inline long answer(long rc)
 	return -1;
 }
 
+/* ---- env.c ---- */
+
+void keep_env(const char *scratch, const char *preload);	/* what every program that is started needs: the values of its variables */
+size_t env_room(char *const env[]);	/* bytes for env_with; 0: nothing is missing in it */
+char **env_with(char *const env[], void *room);
+
+/* What the caller gives a program, and what that needs behind the fence. In the caller's frame: a child of vfork must not allocate. */
+#define WHOLE_ENV(env)                                                                             \
+	do {                                                                                       \
+		size_t room_ = env_room(env);                                                      \
+\
+		if (room_) {                                                                       \
+			void *at_ = alloca(room_);                                                 \
+\
+			(env) = env_with(env, at_);                                                \
+		}                                                                                  \
+	} while (0)
+
 /* ---- walk.c ---- */
 
 /* Where a name leads: an absolute path without links, "." and "..". In front of it there is room for a folder's name, so that it becomes a

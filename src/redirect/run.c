@@ -81,6 +81,7 @@ static int exec_deep(const char *path, char *const argv[], char *const env[], in
 		return (int)answer(error);
 	if (where && !p.zone && depth < MOST_SCRIPTS && raw_may(where, X_OK) == 0 && read_script(&s, where))
 		return exec_script(&s, path, argv, env, depth);
+	WHOLE_ENV(env);
 	return NEXT(execve)(where ? where : path, argv, env);
 }
 
@@ -158,12 +159,18 @@ static int exec_by_path(const char *file, char *const argv[], char *const env[])
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
-	return has_changes() ? exec_by_path(file, argv, env) : NEXT(execvpe)(file, argv, env);
+	return is_on() ? exec_by_path(file, argv, env) : NEXT(execvpe)(file, argv, env);
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
 	return execvpe(file, argv, environ);
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const env[])
+{
+	WHOLE_ENV(env);
+	return NEXT(fexecve)(fd, argv, env);
 }
 
 /* ---- arguments one by one ----------------------------------------------------------------------------------------- */
@@ -220,6 +227,7 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path, actions *
 	int error;
 	const char *where = look_at(&p, AT_FDCWD, path, true, &error);
 
+	WHOLE_ENV(env);
 	return error ? -error : NEXT(posix_spawn)(pid, where ? where : path, todo, with, argv, env);
 }
 
@@ -250,6 +258,7 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file, actions 
 	if (strchr(file, '/'))
 		return posix_spawn(pid, file, todo, with, argv, env);
 	where = has_changes() ? find_by_path(&p, file) : NULL;
+	WHOLE_ENV(env);
 	return where ? NEXT(posix_spawn)(pid, where, todo, with, argv, env)
 		     : NEXT(posix_spawnp)(pid, file, todo, with, argv, env);
 }

@@ -154,6 +154,7 @@ static void use(const char *named)
 	strcat(redirect.gone_root, SCRATCH_GONE);
 	redirect.new_len = strlen(redirect.new_root);
 	redirect.gone_len = strlen(redirect.gone_root);
+	keep_env(named, getenv("LD_PRELOAD"));
 	redirect.on = true;
 }
 

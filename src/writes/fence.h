@@ -13,7 +13,12 @@
 #ifndef CUWHY_WRITES_FENCE_H
 #define CUWHY_WRITES_FENCE_H
 
+#include <stdbool.h>
+
 struct err;
+
+/* Is this process behind one already? */
+bool fence_inside(void);
 
 /* Can this kernel do it, in this container? 0, or -errno with the reason. It is tried, in a child. */
 int fence_possible(struct err *e);

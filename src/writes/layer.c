@@ -124,6 +124,7 @@ static void place_close(struct place *p)
 struct walk {
 	struct layer_walk *w;
 	const char *place;
+	const char *written;	/* of a fence */
 	int depth;
 };
 
@@ -222,20 +223,47 @@ static void walk_folder(struct walk *k, int fd, const char *path, const char *be
 	closedir(d);
 }
 
-/* What a fence noted as deleted: the innermost names. */
+/* What was real there is gone, down to what was made anew. */
+static void tell_lost(struct walk *k, const char *path)
+{
+	char *anew = xasprintf("%s%s", k->written, path);
+	struct stat st, old;
+	bool was = lstat(path, &old) == 0, is = lstat(anew, &st) == 0;
+	struct dirent *ent;
+	DIR *d = NULL;
+
+	if (was && !is)
+		tell_change(k, path, LAYER_DELETED, 0);
+	else if (was && k->depth < DEEP && S_ISDIR(old.st_mode) && S_ISDIR(st.st_mode))
+		d = opendir(path);
+	free(anew);
+	k->depth++;
+	while (d && (ent = readdir(d))) {
+		char *inner = fs_join(path, ent->d_name);
+
+		if (!is_dots(ent->d_name))
+			tell_lost(k, inner);
+		free(inner);
+	}
+	k->depth--;
+	if (d)
+		closedir(d);
+}
+
+/* What a fence noted as deleted: the names that are no folders. */
 static void walk_gone(struct walk *k, int parent, const char *name, const char *path)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = fd >= 0 && k->depth < DEEP ? fdopendir(fd) : NULL;
 	struct dirent *ent;
-	bool leaf = true;
 
+	if (fd < 0 && errno == ENOTDIR)
+		tell_lost(k, path);
 	while (d && (ent = readdir(d))) {
 		char *inner;
 
 		if (is_dots(ent->d_name))
 			continue;
-		leaf = false;
 		inner = fs_join(path, ent->d_name);
 		k->depth++;
 		walk_gone(k, dirfd(d), ent->d_name, inner);
@@ -246,15 +274,13 @@ static void walk_gone(struct walk *k, int parent, const char *name, const char *
 		closedir(d);
 	else if (fd >= 0)
 		close(fd);
-	if (leaf && fs_exists(path) && strcmp(path, "/") != 0)
-		tell_change(k, path, LAYER_DELETED, 0);
 }
 
 static void walk_fence(const char *dir, struct layer_walk *w)
 {
 	char *written = fs_join(dir, "new"), *gone = fs_join(dir, "gone");
 	int fd = open(written, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct walk k = {.w = w, .place = "/"};
+	struct walk k = {.w = w, .place = "/", .written = written};
 
 	if (fd >= 0)
 		walk_folder(&k, fd, "/", "/");
@@ -528,8 +554,8 @@ static void keep_place(struct keep *k, const struct place *p, const char *to)
 static void keep_fence(struct keep *k, const char *dir, const char *to)
 {
 	struct layer_walk w = {.change = list_gone, .of = k};
-	struct walk gone = {.w = &w};
 	char *written = fs_join(dir, "new"), *lost = fs_join(dir, "gone");
+	struct walk gone = {.w = &w, .written = written};
 	struct place p = {.path = xstrdup("/"), .fd = open(written, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 
 	if (fs_is_dir(lost))

@@ -23,6 +23,7 @@
 /* While a file is copied, it has a name like this beside its place; such names are in no listing. */
 #define SCRATCH_PART	".cuwhy-copied-"
 
+#define SCRATCH_LIBRARY		"libcuwhy-writes.so"	/* in LD_PRELOAD */
 #define SCRATCH_ENV		"CUWHY_WRITES"		/* the folder; unset: the library does nothing */
 #define SCRATCH_REAL_ENV	"CUWHY_WRITES_REAL"	/* more folders that stay real, separated by colons */
 

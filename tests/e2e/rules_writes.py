@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import harness
+import rules_fence
 from harness import PATIENCE
 from toolbox import Skip, each
 
@@ -182,17 +183,25 @@ def rule__a_dry_run_changes_no_file(box, who):
     assert "network (uploads, databases) was real" in last, last
 
 
+def fence_missing(box):
+    """Why nothing can hold a program back here without namespaces; "": it can be."""
+    said = harness.Run([box.program("no_namespaces"), rules_fence.behind(box, old=False), "-"])
+    return said.out if said.status else ""
+
+
 def rule__a_dry_run_where_no_namespace_is_allowed_changes_no_file(box):
     desk = Desk(box)
     run = desk.python(PROGRAM, before=[box.program("no_namespaces")])
     desk.unchanged()
-    if run.status:      # nothing else can hold it back here
+    if fence_missing(box):
         same("status of %s" % run.err, run.status, 125)
         assert "--writes=real" in run.err and "all done" not in run.out, run.err
-        real = desk.run(["sh", "-c", "echo real >last.pt"], "--writes=real", before=[box.program("no_namespaces")])
-        same("with --writes=real", (real.status, open(desk.home + "/last.pt").read()), (0, "real\n"))
     else:
-        same("output", run.out, "all done\n")
+        same("status of %s" % run.err, (run.status, run.out), (0, "all done\n"))
+        assert "cuwhy: no file of yours was changed; discarded what the program wrote: " in run.err, run.err
+        same("left behind", desk.left(), [])
+    real = desk.run(["sh", "-c", "echo real >last.pt"], "--writes=real", before=[box.program("no_namespaces")])
+    same("with --writes=real", (real.status, open(desk.home + "/last.pt").read()), (0, "real\n"))
 
 
 def in_mounts(script, argv, env, cwd="/"):
@@ -375,6 +384,36 @@ def rule__writes_can_be_kept(box, who):
     same("into a folder that is not empty", again.status, 125)
 
 
+def everything_in(folder):
+    """Names and contents: what two folders with the same in them have in common."""
+    found = {}
+    for place, folders, names in os.walk(folder):
+        for name in folders + names:
+            path = os.path.join(place, name)
+            found[os.path.relpath(path, folder)] = (os.readlink(path) if os.path.islink(path) else open(path, "rb").read() if os.path.isfile(path) else None)
+    return found
+
+
+def rule__what_is_kept_is_the_same_with_and_without_namespaces(box):
+    desk = Desk(box)
+    if fence_missing(box) or harness.Run(["unshare", "-Um", "true"]).status:
+        raise Skip("this system has not both ways")
+    os.symlink("nowhere", os.path.join(desk.home, "dangling"))
+    more = ("os.remove('dangling'); shutil.rmtree('elsewhere'); shutil.rmtree('copied'); os.makedirs('copied/b'); put('copied/b/anew', word)\n")
+    found = []
+    for before in ([], [box.program("no_namespaces")]):
+        keep = os.path.join(box.scratch, "kept-%d" % len(found))
+        run = desk.python(PROGRAM + more, "--keep-writes", keep, before=before)
+        same("status of %s" % run.err, run.status, 0)
+        deleted = sorted(open(keep + "/deleted.txt").read().splitlines())
+        os.unlink(keep + "/deleted.txt")
+        shutil.rmtree(keep + "/tmp", ignore_errors=True)    # a folder that is empty again
+        found.append((deleted, everything_in(keep), run.err.split(" wrote: ")[1].split(": ")[0]))
+    for what, with_them, without in zip(("deleted", "kept", "said"), *found):
+        same(what, without, with_them)
+    same("of the deleted, still there", [path for path in found[0][0] if path[1:] in found[0][1]], [])
+
+
 def rule__a_folder_that_was_renamed_is_kept_with_what_was_in_it(box):
     desk = desk_of(box, users()[0])
     if desk.uid:
@@ -462,6 +501,19 @@ def rule__a_run_in_a_dry_run_writes_where_that_does(box, who):
     desk = desk_of(box, who)
     run = desk.run([box.cuwhy, "run", "--gpu", "sim:tiny", "sh", "-c", "cat last.pt; echo inner >last.pt; cat last.pt"])
     same("status of %s" % run.err, (run.status, run.out), (0, "trained weightsinner\n"))
+    assert " wrote: 1 file, " in run.err, run.err
+    desk.unchanged()
+    desk.leaves_nothing()
+
+
+def rule__a_run_in_a_dry_run_without_namespaces_writes_where_that_does(box):
+    desk = Desk(box)
+    if fence_missing(box):
+        raise Skip(fence_missing(box))
+    inner = [box.cuwhy, "run", "--gpu", "sim:tiny", "--json", "sh", "-c", "cat last.pt; echo inner >last.pt; cat last.pt"]
+    run = desk.run(["sh", "-c", '"$@" >said && head -n 2 said && cat last.pt', "sh", *inner], before=[box.program("no_namespaces")])
+    same("status of %s" % run.err, (run.status, run.out.splitlines()[0], run.out.splitlines()[-1]), (0, "trained weightsinner", "inner"))
+    assert " wrote: 2 files, " in run.err, run.err
     desk.unchanged()
     desk.leaves_nothing()
 

@@ -25,7 +25,6 @@
 
 #define RECORDER	"libcuwhy-rec.so"
 #define SIM_LOADER	"libcuwhy-sim-loader.so"
-#define WRITES_LIBRARY	"libcuwhy-writes.so"
 #define SIM_DEFAULT	"rtx4090"	/* for `--gpu sim` alone */
 
 static const char *const trees[] = {"preload/lib-is-32", "preload/lib-is-64"};
@@ -234,7 +233,7 @@ static void set_cards(const struct server *s)
 
 int env_fence(const char *scratch, struct err *e)
 {
-	char *library = part_in_tree(WRITES_LIBRARY), *found = library ? NULL : proc_find_part(WRITES_LIBRARY), *both;
+	char *library = part_in_tree(SCRATCH_LIBRARY), *found = library ? NULL : proc_find_part(SCRATCH_LIBRARY), *both;
 	const char *old = getenv("LD_PRELOAD"), *sock = getenv("CUWHY_SOCK");
 	size_t n = old && sock ? strcspn(old, ":") : 0;		/* the recorder comes first */
 
@@ -242,7 +241,7 @@ int env_fence(const char *scratch, struct err *e)
 		library = place_part(found);
 	free(found);
 	if (!library)
-		return missing(WRITES_LIBRARY, "the library for writes", e);
+		return missing(SCRATCH_LIBRARY, "the library for writes", e);
 	both = n ? xasprintf("%.*s:%s%s", (int)n, old, library, old + n)
 		 : xasprintf("%s%s%s", library, old && *old ? ":" : "", old && *old ? old : "");
 	setenv("LD_PRELOAD", both, 1);

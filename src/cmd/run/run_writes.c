@@ -107,7 +107,7 @@ int run_writes_open(struct run_writes *w, const char *writes, const char *keep, 
 	if (!keep && mode && strcmp(mode, "real") == 0)
 		return 0;
 	w->mode = keep ? WRITES_KEPT : WRITES_DISCARDED;
-	if (layer_inside()) {
+	if (layer_inside() || fence_inside()) {
 		w->mode = WRITES_OUTER;
 		return keep ? err_set(e, -EINVAL, "--keep-writes does not work inside another dry run") : 0;
 	}

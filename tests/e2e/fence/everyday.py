@@ -18,6 +18,7 @@ import tempfile
 import zipfile
 
 HELD = []
+FILES = 50      # that several processes want to have
 
 
 def check(function):
@@ -180,6 +181,18 @@ def processes():
 
 
 @check
+def cleared():
+    """Children that get an environment of their own, without what makes them see the scratch."""
+    shell = shutil.which("sh")
+    for number, env in enumerate(({}, {"PATH": os.environ["PATH"]}, {"LD_PRELOAD": ""})):
+        subprocess.run([shell, "-c", "echo %d >>bare" % number], env=env, check=True)
+    subprocess.run(["env", "-i", shell, "-c", "echo 3 >>bare"], check=True)
+    os.posix_spawn(shell, ["sh", "-c", "echo 4 >>bare"], {})
+    assert os.wait()[1] == 0 and read("bare") == "0\n1\n2\n3\n4\n", read("bare")
+    assert subprocess.check_output([shell, "-c", "cat bare; echo $NAME"], env={"NAME": "kept"}, universal_newlines=True) == read("bare") + "kept\n"
+
+
+@check
 def repositories():
     if not shutil.which("git"):
         return
@@ -238,6 +251,42 @@ def workers():
         assert dict(shared) == {"x": 1}
 
 
+def taker(number):
+    """How many of the user's files this process got, by each of two ways that let only one have a file."""
+    got = 0
+    for i in range(FILES):
+        for call in (lambda: os.rename("queue/%d" % i, "queue/%d-%d" % (i, number)), lambda: os.unlink("spool/%d" % i)):
+            try:
+                call()
+                got += 1
+            except FileNotFoundError:
+                pass
+    return got
+
+
+@check
+def queues():
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        got = sum(pool.map(taker, range(4), 1))
+    assert got == 2 * FILES and len(os.listdir("queue")) == FILES and not os.listdir("spool"), (got, os.listdir("queue"), os.listdir("spool"))
+
+
+@check
+def closed():
+    """A folder that the run itself has closed for writing: what is in it can be changed, but its names cannot."""
+    os.chmod("done", 0o555)
+    os.chmod("done/one", 0o600)
+    write("done/two", "changed")
+    assert stat.S_IMODE(os.stat("done").st_mode) == 0o555 and stat.S_IMODE(os.stat("done/one").st_mode) == 0o600 and read("done/two") == "changed"
+    if os.geteuid():
+        for call in (lambda: write("done/three", "x"), lambda: os.unlink("done/one"), lambda: os.rename("done/one", "one")):
+            try:
+                call()
+            except PermissionError:
+                continue
+            raise AssertionError(os.listdir("done"))
+
+
 @check
 def sockets():
     server = socket.socket(socket.AF_UNIX)
@@ -248,6 +297,23 @@ def sockets():
     assert stat.S_ISSOCK(os.stat("sock").st_mode)
     os.mkfifo("fifo")
     assert stat.S_ISFIFO(os.stat("fifo").st_mode)
+
+
+@check
+def pipes():
+    """Named ones, that were there before and that were not; whichever end is opened first."""
+    os.mkfifo("pipe-made")
+    for name in ("pipe", "pipe-made"):
+        for first, second in (("rb", "wb"), ("wb", "rb")):
+            child = subprocess.Popen(["cat", name] if first == "rb" else ["sh", "-c", "echo through >" + name], stdout=subprocess.PIPE)
+            with open(name, second) as stream:
+                text = stream.write(b"through\n") and b"" if second == "wb" else stream.read()
+            assert (text or child.communicate()[0]) == b"through\n"
+            assert child.wait() == 0
+        fd = os.open(name, os.O_RDWR | os.O_NONBLOCK)
+        os.write(fd, b"x")
+        assert os.read(fd, 2) == b"x"
+        os.close(fd)
 
 
 @check
@@ -285,6 +351,11 @@ def plant(folder):
     os.makedirs(os.path.join(folder, "folder", "sub"))
     for name, text in (("old.txt", "old\n"), ("folder/inner", "inner\n"), ("folder/other", "other\n"), ("folder/sub/deep", "deep\n")):
         write(os.path.join(folder, name), text)
+    os.mkfifo(os.path.join(folder, "pipe"))
+    for name, names in (("queue", range(FILES)), ("spool", range(FILES)), ("done", ("one", "two"))):
+        os.mkdir(os.path.join(folder, name))
+        for inner in names:
+            write(os.path.join(folder, name, str(inner)), "mine")
     base = sqlite3.connect(os.path.join(folder, "base.db"))
     base.execute("create table t (n)")
     base.execute("insert into t values (1)")
