@@ -476,7 +476,7 @@ struct cw_handler {
 	uint32_t flags;
 	uint32_t types;			/* off of a cw_string: what it catches, "OSError, OutOfMemoryError" as the code names it, 0 = anything; of a
 					 * `with`: the type of its context manager */
-	uint32_t first_line, last_line;	/* of the clause, as far as it was read */
+	uint32_t first_line, last_line;	/* of the clause, as far as it was read; of a `with`: that line */
 };
 
 struct cw_failure_handlers {		/* entry i is for failure i of FAILURES */

@@ -55,6 +55,7 @@ static void fill_end(struct verdict *v, struct trace *t, const struct process_en
 	v->pid = end->pid ? end->pid : h ? h->pid : 0;
 	v->ppid = end->ppid ? end->ppid : h ? h->ppid : 0;
 	v->rank = h ? h->rank : CW_UNKNOWN;
+	v->began_ns = h ? h->clock0.mono_ns : 0;
 	v->used_ns = t ? ending_last_use(t) : 0;
 	v->ended_ns = h && h->exit_known ? h->exit_mono_ns : end->ended_ns;
 	v->alive_ns = h && h->exit_known ? h->exit_mono_ns : end->alive_ns;

@@ -197,6 +197,8 @@ static struct verdict *judge_recording(struct source *s, const struct group *g, 
 	}
 	if (n > 0 || r->n == 0)
 		all = verdict_join(list, n);
+	if (all && r->ended_well)
+		verdict_ended_well(all);
 	if (all && r->unrecorded)
 		all = verdict_without(all, NULL, r->unrecorded);
 	free(list);

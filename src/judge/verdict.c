@@ -376,17 +376,42 @@ static void move_notes(struct verdict *to, struct verdict *from)
 	from->notes = NULL;
 }
 
-/* A child that died of it failed, but its parent may have expected that: it used the GPU afterwards. One that lost its context is another matter:
- * programs do not plan for that. */
+/* Does this process show that whatever had started `v` went on behind its end? Itself, or by another process that it started then. */
+static const char *went_on(const struct verdict *x, const struct verdict *v)
+{
+	if (verdict_failed(x) || x->victim_of || x->used_ns <= v->ended_ns)
+		return NULL;
+	if (x->pid == v->ppid)
+		return "which started this one, went on";
+	return x->ppid == v->ppid && x->pid != v->pid && x->began_ns > v->ended_ns
+		       ? "which was started after this one had ended, went on"
+		       : NULL;
+}
+
+/* A child that died of it failed, but its parent may have expected that. One that lost its context is another matter: programs do not plan for
+ * that. */
 static void doubt_child(struct verdict *v, struct verdict *const *list, size_t n)
 {
 	if (!verdict_failed(v) || !v->own || fact_true(&v->c, FACT_error_sticky))
 		return;
-	for (size_t i = 0; i < n; i++)
-		if (list[i] != v && list[i]->pid == v->ppid && !verdict_failed(list[i]) && !list[i]->victim_of &&
-		    list[i]->used_ns > v->ended_ns)
-			verdict_doubt_end(v, pool_printf(&v->pool, "process %u, which started this one, went on to use the GPU: it may have expected that",
-							 list[i]->pid));
+	for (size_t i = 0; i < n; i++) {
+		const char *how = went_on(list[i], v);
+
+		if (how && !v->ending_unknown)
+			verdict_doubt_end(
+				v, pool_printf(&v->pool,
+					       "process %u, %s to use the GPU: that failure may have been expected",
+					       list[i]->pid, how));
+	}
+}
+
+void verdict_ended_well(struct verdict *all)
+{
+	for (struct verdict *v = all; v; v = v == all ? all->others : v->next)
+		if (verdict_failed(v) && v->own && v->exit != 0 && !v->ending_unknown &&
+		    !fact_true(&v->c, FACT_error_sticky))
+			verdict_doubt_end(
+				v, "the program that was started ended well: it may have expected that a child fails");
 }
 
 struct verdict *verdict_join(struct verdict **list, size_t n)

@@ -47,6 +47,7 @@ struct verdict {
 	int exit, signal;
 	const char *command;
 	uint64_t time_ns, ended_ns, alive_ns;
+	uint64_t began_ns;		/* when its recording began; 0 = not known */
 	uint64_t used_ns;		/* when it last used the GPU with success; 0 = not known */
 	bool own;			/* the failure is its own: reported by CUDA, not only by an exception */
 	const char *end_type, *end_text;	/* the exception that ended it; NULL = none was seen */
@@ -104,6 +105,9 @@ struct verdict *verdict_combine(struct verdict **list, size_t n);
 /* Joins the verdicts of a run: the first failure comes first, then the others and the victims; all notes are kept.
  * Takes ownership of all of them; returns the one to print (a "none" verdict if the list is empty). */
 struct verdict *verdict_join(struct verdict **list, size_t n);
+
+/* The program that was started ended with 0: a child of its own that failed may have been expected to. */
+void verdict_ended_well(struct verdict *all);
 
 /* Marks `v` as a victim if it failed because of one in the list. */
 bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n);

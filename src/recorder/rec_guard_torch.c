@@ -39,6 +39,7 @@
 	X(base_allocation, PLUGGABLE("17getBaseAllocation", "EPvPm"), true)                            \
 	X(stats, PLUGGABLE("14getDeviceStats", "Ea"), true)                                            \
 	X(reset_peak, PLUGGABLE("14resetPeakStats", "Ea"), true)                                       \
+	X(reset_ever, PLUGGABLE("21resetAccumulatedStats", "Ea"), false)                               \
 	X(begin_pool, PLUGGABLE("19beginAllocateToPool", "Ea" PAIR "St8functionIFbP11CUstream_stEE"), true) \
 	X(end_pool, PLUGGABLE("17endAllocateToPool", "Ea" PAIR), true)                                 \
 	X(release_pool, PLUGGABLE("11releasePool", "Ea" PAIR), true)                                   \
@@ -86,7 +87,8 @@ static struct {
 	_Atomic uint32_t trial;			/* enum trial */
 	bool through;				/* it asks the driver for every tensor: those are guarded there */
 	uint8_t stats[STATS];			/* enum stat_of */
-	struct peak { int64_t of[STAT_KINDS], ever[STAT_KINDS]; } peaks[CW_MAX_DEVICES];	/* at most at once; in all */
+	/* at most at once; in all; what was there when the latter was set to 0 */
+	struct peak { int64_t of[STAT_KINDS], ever[STAT_KINDS], since[STAT_KINDS]; } peaks[CW_MAX_DEVICES];
 	double fraction[CW_MAX_DEVICES];	/* of the card that PyTorch may use; 0 = all of it */
 	struct { uint64_t id[2]; uint32_t state, uses; } pool[POOLS];	/* uses: graphs that were captured into it and are not gone */
 	uint32_t n_pools;
@@ -465,7 +467,7 @@ static struct stat *our_stats(struct stat *out, void *self, int8_t device)
 		out[i].current += now[what];
 		out[i].peak += peak->of[what];
 		out[i].allocated += ever;
-		out[i].freed += ever - now[what];
+		out[i].freed += ever + (what == STAT_RESERVED ? 0 : peak->since[what]) - now[what];
 	}
 	return out;
 }
@@ -474,6 +476,16 @@ static void our_reset_peak(void *self, int8_t device)
 {
 	totals_of(device, torch.peaks[(uint8_t)device % CW_MAX_DEVICES].of);
 	REAL(reset_peak, void (*)(void *, int8_t))(self, device);
+}
+
+static void our_reset_ever(void *self, int8_t device)
+{
+	struct peak *peak = &torch.peaks[(uint8_t)device % CW_MAX_DEVICES];
+
+	totals_of(device, peak->since);
+	for (int i = 0; i < STAT_KINDS; i++)
+		__atomic_store_n(&peak->ever[i], 0, __ATOMIC_RELAXED);
+	REAL(reset_ever, void (*)(void *, int8_t))(self, device);
 }
 
 static void our_begin_pool(void *self, int8_t device, uint64_t id0, uint64_t id1, void *filter)

@@ -253,7 +253,7 @@ static bool type_name(const void *object, char *buf, size_t size)
 }
 
 /* A bound `__exit__` is on the stack below the handler; a method of any kind has its object in the same place. */
-static void add_with(struct out *o, uint32_t level)
+static void add_with(struct out *o, uint32_t at, uint32_t level)
 {
 	static const char *const methods[] = {"method", "builtin_function_or_method", "method-wrapper", NULL};
 	struct cw_handler h = {.frame = o->frame, .kind = CW_HANDLER_WITH};
@@ -268,6 +268,7 @@ static void add_with(struct out *o, uint32_t level)
 	    !type_name(read_pointer(method + 24), words, sizeof(words)))
 		return;
 	h.types = intern_string(words, strlen(words));
+	h.first_line = h.last_line = line_of_unit(o->raw, at);
 	add(o, &h);
 }
 
@@ -285,7 +286,7 @@ static void add_handler(struct out *o, uint32_t at, uint32_t level, uint32_t end
 			return;		/* leaves a handler, and passes the exception on */
 	}
 	if (i.op->role == ROLE_WITH)
-		add_with(o, level);
+		add_with(o, at, level);
 	else
 		add_clauses(o, at, end);
 }

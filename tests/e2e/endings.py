@@ -100,6 +100,10 @@ ENDED = {
                    "    return 0\nsys.exit(main())",
     "main-quit": "try:\n    start()\n    forward()\nexcept BaseException:\n    traceback.print_exc()\n    os._exit(1)",
     "main-saves": "start()\ntry:\n    forward()\nexcept Exception:\n    traceback.print_exc()\n    work(2)\n    sys.exit(1)",
+    "context-exits": "class Guard:\n    def __enter__(self):\n        return self\n    def __exit__(self, kind, e, where):\n        work()\n        if kind:\n            print('fatal:', e)\n"
+                     "            sys.exit(1)\nstart()\nwith Guard():\n    forward()",
+    "gave-up": "def find(train):\n    size = 8\n    while True:\n        if size == 0:\n            raise RuntimeError('no batch size fits')\n        try:\n            return train(size)\n        except Exception:\n"
+               "            gc.collect()\n            size //= 2\ndef train(size):\n    {before}\n    forward()\nstart()\nfind(train)",
     "after-others": "start()\ntry:\n    {step}\nexcept {error}:\n    work()\nforward()",
     "finally": "start()\ntry:\n    forward()\nfinally:\n    print('clean')",
     "with": "@contextlib.contextmanager\ndef scope():\n    try:\n        yield\n    finally:\n        cudrv.free(0)\nstart()\nwith scope():\n    forward()",
@@ -133,6 +137,10 @@ SURVIVED = {
     "retried": "start()\ntry:\n    forward()\nexcept {error}:\n    cudrv.alloc(1 << 10)\n{after}\nown()",
     "logged": "def attempt():\n    try:\n        forward()\n    except Exception as e:\n        logging.warning('skipped: %s', e)\nstart()\nattempt()\n{after}\nown()",
     "false": "def attempt():\n    try:\n        forward()\n        return True\n    except {error}:\n        return False\nstart()\nprint(attempt())\n{after}\nown()",
+    "other-words": "start()\ntry:\n    forward()\nexcept {error}:\n    print('skipped')\nwork()\nraise RuntimeError('CUDA error: out of memory, invalid argument is what you would get; set --cpu')",
+    "exit-caught": "def attempt():\n    try:\n        forward()\n    except Exception:\n        sys.exit(1)\nstart()\ntry:\n    attempt()\nexcept SystemExit:\n    print('next')\nwork()\nsys.exit(3)",
+    "thread-exits": "start()\ncontext = ctypes.c_void_p()\ncudrv.call('cuCtxGetCurrent', ctypes.byref(context))\ndef task():\n    cudrv.call('cuCtxSetCurrent', context)\n    try:\n        forward()\n"
+                    "    except Exception:\n        sys.exit(1)\nthread = threading.Thread(target=task)\nthread.start()\nthread.join()\nsys.exit(3)",
     "loop": "start()\nfor turn in range(6):\n    try:\n        work(1)\n        if turn == 3:\n            forward()\n    except RuntimeError:\n        continue\n{after}\nown()",
     "suppressed": "start()\nwith contextlib.suppress(RuntimeError):\n    forward()\n{after}\nown()",
     "ignored": "start()\nstatus()\n{after}\nown()",
@@ -161,6 +169,9 @@ SURVIVED = {
 CHILD = {
     "child-tried": "if len(sys.argv) > 1:\n    start()\n    forward()\nelse:\n    print(subprocess.run([sys.executable, __file__, 'child'], stderr=subprocess.DEVNULL).returncode)\n    start()\n"
                    "    {after}\n    {own_or_well}",
+    "child-of-none": "if len(sys.argv) > 1:\n    start()\n    forward()\nelse:\n    print(subprocess.run([sys.executable, __file__, 'child'], stderr=subprocess.DEVNULL).returncode)",
+    "child-again": "if len(sys.argv) > 1:\n    start()\n    if sys.argv[1] == 'large':\n        forward()\n    work()\n    own()\nelse:\n"
+                   "    for size in ('large', 'small'):\n        print(subprocess.run([sys.executable, __file__, size], stderr=subprocess.DEVNULL).returncode)\n    sys.exit(2)",
     "child-joined": "def child():\n    start()\n    forward()\nif __name__ == '__main__':\n    process = multiprocessing.get_context('spawn').Process(target=child)\n    process.start()\n"
                     "    process.join()\n    start()\n    {after}\n    {own_or_well}",
 }

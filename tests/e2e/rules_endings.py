@@ -48,7 +48,8 @@ def programs():
 
 # What cannot be told from a reason of the program's own, or the other way round, by anything that can be seen.
 EITHER = {"main-print", "main-log", "main-return", "main-quit", "main-saves", "spawned", "status-exit", "unittest", "unittest-more", "pytest", "raises", "raises-words",
-          "raises-there", "helper", "helper-line", "decorator", "retried", "same-function", "unittest-expected", "pytest-xfail", "child-tried", "child-joined"}
+          "raises-there", "helper", "helper-line", "decorator", "retried", "same-function", "unittest-expected", "pytest-xfail", "child-tried", "child-joined", "context-exits", "gave-up", "other-words", "exit-caught",
+          "thread-exits", "child-of-none", "child-again", "ignored-here", "atexit"}
 
 
 @each(programs)

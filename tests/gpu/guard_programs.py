@@ -839,6 +839,13 @@ def statistics():
     torch.cuda.empty_cache()
     assert torch.cuda.memory_allocated() == before
     torch.cuda.memory_summary(), torch.cuda.memory_snapshot(), torch.cuda.memory_stats(), torch.cuda.mem_get_info()
+    kept = torch.zeros(1 << 18, device="cuda")
+    torch.cuda.reset_accumulated_memory_stats()
+    ever = [torch.cuda.memory_stats()["allocation.all." + which] for which in ("allocated", "freed")]
+    assert ever == [0, 0], ever
+    del kept
+    gc.collect()
+    assert torch.cuda.memory_stats()["allocation.all.freed"] == 1
     return "fine"
 
 

@@ -160,6 +160,20 @@ libc, t = ctypes.CDLL("librt.so.1"), ctypes.c_void_p()
 assert libc.timer_create(1, ctypes.byref(Event(None, signal.SIGUSR1, 0)), ctypes.byref(t)) == 0
 assert libc.timer_settime(t, 0, (ctypes.c_long * 4)(0, 0, AFTER, 0), None) == 0
 """, True, "threading.Event().wait()"),
+    "kernel_timer_without_a_handler": ("""
+class Event(ctypes.Structure): _fields_ = [("value", ctypes.c_void_p), ("signo", ctypes.c_int), ("notify", ctypes.c_int), ("pad", ctypes.c_char * 48)]
+libc, t = ctypes.CDLL("librt.so.1"), ctypes.c_void_p()
+assert libc.timer_create(1, ctypes.byref(Event(None, signal.SIGUSR1, 0)), ctypes.byref(t)) == 0
+assert libc.timer_settime(t, 0, (ctypes.c_long * 4)(0, 0, AFTER, 0), None) == 0
+""", True, "threading.Event().wait()"),
+    "kernel_timer_that_calls": ("""
+class Event(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_void_p), ("signo", ctypes.c_int), ("notify", ctypes.c_int), ("call", ctypes.c_void_p), ("pad", ctypes.c_char * 40)]
+libc, t = ctypes.CDLL("librt.so.1"), ctypes.c_void_p()
+call = ctypes.cast(ctypes.CDLL(None)._exit, ctypes.c_void_p).value
+assert libc.timer_create(1, ctypes.byref(Event(3, 0, 2, call)), ctypes.byref(t)) == 0
+assert libc.timer_settime(t, 0, (ctypes.c_long * 4)(0, 0, AFTER, 0), None) == 0
+""", True, "threading.Event().wait()"),
     "queued_timer": ("""
 signal.signal(40, over)
 class Event(ctypes.Structure): _fields_ = [("value", ctypes.c_void_p), ("signo", ctypes.c_int), ("notify", ctypes.c_int), ("pad", ctypes.c_char * 48)]
@@ -179,6 +193,10 @@ threading.Timer(AFTER, signal.pthread_kill, (main_thread, signal.SIGINT)).start(
     "child_that_sends": ("""
 signal.signal(signal.SIGUSR2, over)
 subprocess.Popen(["sh", "-c", "sleep %d; kill -USR2 $PPID" % AFTER])
+""", True, "threading.Event().wait()"),
+    "child_that_interrupts": ("""
+signal.signal(signal.SIGINT, signal.default_int_handler)
+subprocess.Popen(["sh", "-c", "sleep %d; kill -INT $PPID" % AFTER])
 """, True, "threading.Event().wait()"),
     "child_that_ends": ("""
 signal.signal(signal.SIGCHLD, over)
@@ -226,6 +244,15 @@ threading.Thread(target=loop, daemon=True).start()
 s = sched.scheduler()
 s.enter(AFTER, 1, os._exit, (3,))
 threading.Thread(target=s.run, daemon=True).start()
+""", True, "threading.Event().wait()"),
+    "socket_watchdog": ("""
+import struct
+near, far = socket.socketpair()
+near.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", AFTER, 0))
+def watch():
+    ctypes.CDLL(None).recv(near.fileno(), ctypes.create_string_buffer(8), 8, 0)
+    os._exit(3)
+threading.Thread(target=watch, daemon=True).start()
 """, True, "threading.Event().wait()"),
     "clock_watchdog": ("""
 def watch():

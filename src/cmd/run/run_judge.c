@@ -337,6 +337,8 @@ static struct verdict *join(struct judge *j)
 	list[n] = program_verdict(j);
 	n += list[n] != NULL;
 	all = verdict_join(list, n);
+	if (j->child->ended && j->child->status == 0)
+		verdict_ended_well(all);
 	free(list);
 	/* A program that died is not known to be free of CUDA failures if a process was not recorded. */
 	if (something_missing(j) && j->child->status != 0) {

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -194,20 +195,28 @@ static bool ends_by_signal(const struct live_thread *t)
 	return t->waits == LIVE_CONDITION || t->waits == LIVE_TASKS || t->waits == LIVE_LOOP;
 }
 
-static unsigned long long caught_signals(pid_t pid)
+/* `which`: as in its status, "SigCgt:". */
+static unsigned long long signals_of(pid_t pid, const char *which)
 {
-	unsigned long long caught = 0;
+	unsigned long long set = 0;
 	char path[64], line[256];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "SigCgt: %llx", &caught) == 1)
+		if (str_starts(line, which)) {
+			set = strtoull(line + strlen(which), NULL, 16);
 			break;
+		}
 	if (f)
 		fclose(f);
-	return caught;
+	return set;
+}
+
+static unsigned long long caught_signals(pid_t pid)
+{
+	return signals_of(pid, "SigCgt:");
 }
 
 static bool has_signal(unsigned long long set, int number)
@@ -350,16 +359,14 @@ static const char *signal_text(int number, struct pool *pool)
 	return number == SIGCHLD ? "SIGCHLD" : pool_printf(pool, "signal %d", number);
 }
 
-/* Those that its timers send. What alarm() and setitimer() have set cannot be seen from outside; they send SIGALRM. */
+/* Those that its timers send, unless it ignores them: a handler runs, or the program ends, or a thread of the C library calls a function. */
 static unsigned long long timer_signals(pid_t pid)
 {
-	unsigned long long set = 1ull << (SIGALRM - 1);
+	unsigned long long set = 0;
 	char path[64], line[256];
 	int number;
 	FILE *f;
 
-	for (number = SIGRTMIN; number <= SIGRTMAX; number++)
-		set |= 1ull << (number - 1);
 	snprintf(path, sizeof(path), "/proc/%d/timers", (int)pid);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
@@ -367,13 +374,23 @@ static unsigned long long timer_signals(pid_t pid)
 			set |= 1ull << (number - 1);
 	if (f)
 		fclose(f);
+	return set & ~signals_of(pid, "SigIgn:");
+}
+
+/* Those that timers are known to send, or may: what alarm() and setitimer() have set cannot be seen from outside. */
+static unsigned long long sent_by_timers(pid_t pid)
+{
+	unsigned long long set = timer_signals(pid) | 1ull << (SIGALRM - 1);
+
+	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+		set |= 1ull << (number - 1);
 	return set;
 }
 
 /* The handler of a signal may raise an exception, or release what is waited for. SIGCHLD comes when a child ends. 0 = none. */
 static int handled_signal(pid_t pid, bool *of_timer)
 {
-	unsigned long long caught = caught_signals(pid) & ~unsent(), timed = caught & timer_signals(pid);
+	unsigned long long caught = caught_signals(pid) & ~unsent(), timed = caught & sent_by_timers(pid);
 	pid_t child;
 
 	*of_timer = timed != 0;
@@ -384,10 +401,11 @@ static int handled_signal(pid_t pid, bool *of_timer)
 	return 0;
 }
 
-/* It does not wait, without a time limit, for another thread of the process: it may go on, and end what others wait for, or the program. */
+/* It does not wait, without a time limit, for another thread of the process: it may go on, and end what others wait for, or the program. What time limit
+ * a socket has (SO_RCVTIMEO) cannot be seen from outside. */
 static bool goes_on(const struct live_thread *t)
 {
-	return !t->in_circle && t->state != 'Z' && (t->timed || !waits_inside(t));
+	return !t->in_circle && t->state != 'Z' && (t->timed || t->waits == LIVE_SOCKET || !waits_inside(t));
 }
 
 /* The thread that does nothing but wait for its time is of Python's own library: faulthandler's watchdog. */
@@ -457,8 +475,10 @@ const char *what_ends_circle(const struct live *of, struct process_look *l, stru
 			 : NULL;
 	if (of_timer)
 		return handler;
+	if (timer_signals(l->pid))
+		return "a timer of the program's sends it a signal, which may end the program";
 	who = l->some_left_out ? LEFT_OUT : of_who_goes_on(of, l, pool);
-	if (number && !who)
+	if (!who)
 		who = of_children(l->pid, pool);
 	if (number && who)
 		return pool_printf(pool, "%s; %s", handler, who);

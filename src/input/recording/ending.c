@@ -172,6 +172,19 @@ static bool is_in_handler(const struct trace *t, const struct cw_handler *h, uin
 	       at->line >= h->first_line && at->line <= h->last_line;
 }
 
+/* Was it done while the failure was on its way up: by the handler that caught it, or by a context manager that was left because of it? */
+static bool is_aftermath(const struct trace *t, const struct cw_failure *f, const struct cw_handler *h, uint32_t stack)
+{
+	const struct cw_failure_handlers *e = handlers_of(t, f);
+
+	if (h && is_in_handler(t, h, stack, f->stack))
+		return true;
+	for (uint32_t k = 0; e && k < e->n; k++)
+		if (e->at[k].kind == CW_HANDLER_WITH && is_in_handler(t, &e->at[k], stack, f->stack))
+			return true;
+	return false;
+}
+
 /* Does work of this thread show that the thread that failed went on, or, if it was not the main one, the program? */
 static bool counts(const struct trace *t, uint32_t tid, uint32_t failed)
 {
@@ -189,7 +202,7 @@ static bool call_worked(const struct cw_call *c)
 	return !c->result && api_does(c->api, DOES_LOAD | DOES_GIVE | DOES_REQUEST);
 }
 
-/* Did the program use the GPU with success, after the failure and not in the handler that caught it? */
+/* Did the program use the GPU with success, after the failure and not because of it? */
 static bool went_on(const struct incident *i, struct trace *t, const struct cw_failure *f, const struct cw_handler *h)
 {
 	const struct cw_launch *const *l;
@@ -199,11 +212,11 @@ static bool went_on(const struct incident *i, struct trace *t, const struct cw_f
 
 	for (; n > 0 && l[n - 1]->ticks > last; n--)
 		if (launch_worked(l[n - 1]) && counts(t, l[n - 1]->tid, f->tid) &&
-		    !(h && is_in_handler(t, h, l[n - 1]->stack, f->stack)))
+		    !is_aftermath(t, f, h, l[n - 1]->stack))
 			return true;
 	for (n = trace_calls(t, &c); n > 0 && c[n - 1]->ticks > last; n--)
 		if (call_worked(c[n - 1]) && counts(t, c[n - 1]->tid, f->tid) &&
-		    !(h && is_in_handler(t, h, c[n - 1]->stack, f->stack)))
+		    !is_aftermath(t, f, h, c[n - 1]->stack))
 			return true;
 	return false;
 }
@@ -248,6 +261,11 @@ static struct ending ending_in_python(const struct incident *i, struct trace *t,
 		return (struct ending){FATE_ENDED, NULL};
 	if (c.by == BY_TESTS)
 		return unknown(pool, "a test runner caught it", end, ", perhaps because of another test");
+	if (c.by == BY_CODE && c.exits && c.sure && (on || f->tid != trace_header(t)->pid))
+		return unknown(pool,
+			       on ? "the program caught it to exit, but used the GPU again,"
+				  : "a thread caught it to exit; the program",
+			       end, ", perhaps for another reason");
 	if (c.by == BY_CODE && c.exits && c.sure)
 		return (struct ending){FATE_ENDED, NULL};
 	if (on)
@@ -294,7 +312,17 @@ static uint32_t same_from_root(const struct trace *t, const struct cw_stack *a, 
 	return n;
 }
 
-bool ending_raised_behind(const struct incident *i, struct trace *t, const struct cw_failure *exception)
+/* The function that caught it raised this exception itself, when nothing had worked since, and it is not one that bugs raise: it had no try left. */
+static bool gave_up(const struct incident *i, struct trace *t, const struct cw_failure *f, const struct cw_handler *h,
+		    const struct cw_failure *exception)
+{
+	const struct cw_stack *s = trace_stack(t, f->stack), *e = trace_stack(t, exception->stack);
+
+	return s->n - h->frame == e->n && same_function(t, &s->frame[h->frame], &e->frame[0]) &&
+	       !is_another(exception->what, strlen(exception->what)) && !went_on(i, t, f, h);
+}
+
+const char *ending_raised_behind(const struct incident *i, struct trace *t, const struct cw_failure *exception)
 {
 	const struct cw_failure *f = last_failure(i);
 	const struct cw_stack *s = f->stack ? trace_stack(t, f->stack) : NULL;
@@ -303,18 +331,21 @@ bool ending_raised_behind(const struct incident *i, struct trace *t, const struc
 	uint32_t n;
 
 	if (!strcmp(exception->what, "KeyboardInterrupt"))
-		return false;
+		return NULL;
 	if (!s || !e || ((s->flags | e->flags) & CW_STACK_CUT) || f->tid != exception->tid ||
 	    exception->ticks < ending_last_seen(i))
-		return false;
+		return NULL;
 	n = same_from_root(t, s, e);
 	if (n == s->n || n == e->n)
-		return false;
+		return NULL;
 	if (!same_function(t, &s->frame[s->n - 1 - n], &e->frame[e->n - 1 - n]) && n-- == 0)
-		return false;	/* not on another line of a function, nor in another call from the same line */
+		return NULL;	/* not on another line of a function, nor in another call from the same line */
 	c = caught_by(i, t, f);
-	/* code that caught it in the function that raised, or further in: that went on, and so did the program */
-	if (c.by == BY_UNKNOWN || (c.by == BY_CODE && c.handler->frame <= s->n - 1 - n))
-		return false;
-	return !went_on(i, t, f, NULL);
+	if (c.by == BY_UNKNOWN)
+		return NULL;
+	/* code that caught it in the function that raised, or further in: that went on, and so did the program, unless that was its last try */
+	if (c.by == BY_CODE && c.handler->frame <= s->n - 1 - n)
+		return gave_up(i, t, f, c.handler, exception) ? "in the function that caught it" : NULL;
+	/* PyTorch does not return a status */
+	return i->lead->source == CW_SRC_TORCH_OOM || went_on(i, t, f, NULL) ? NULL : "in the function that made it";
 }

@@ -29,8 +29,9 @@ struct ending {
 struct ending ending_of(const struct incident *i, struct trace *t, const struct process_end *end, struct pool *pool);
 
 /* Of an incident that has no words in common with the exception that ended the program, nor its line: did a function that made the failed
- * call raise it, when the call had returned, and nothing on the GPU went well in between? */
-bool ending_raised_behind(const struct incident *i, struct trace *t, const struct cw_failure *exception);
+ * call raise it, when the call had returned, and nothing on the GPU went well in between? Or the function that had caught it, after its last
+ * try? In words; NULL = no. */
+const char *ending_raised_behind(const struct incident *i, struct trace *t, const struct cw_failure *exception);
 
 /* The program caught the failure, and used the GPU afterwards. */
 bool ending_is_over(const struct incident *i, struct trace *t);

@@ -340,6 +340,20 @@ static struct incident *find_told(struct incidents *all, const struct trace *t)
 	return found;
 }
 
+/* It was raised elsewhere, when the program had caught the failure and used the GPU again: its words may be about something else. */
+static void doubt_words(struct incident *i, const struct incidents *all, struct trace *t, struct pool *pool)
+{
+	if (!ending_is_over(i, t))
+		return;
+	for (size_t d = 0; d < all->n_python; d++)
+		if (!is_off_line(all->python[d], i, t))
+			return;
+	i->doubt = pool_printf(
+		pool,
+		"the program had caught this failure and used the GPU again when the %s that ended it was raised elsewhere",
+		all->python[0]->what);
+}
+
 static bool launched_since(const struct incident *i, struct trace *t)
 {
 	const struct cw_launch *const *l;
@@ -402,15 +416,17 @@ static struct incident *find_behind(struct incidents *all, struct trace *t, stru
 {
 	for (size_t i = all->n; i > 0; i--) {
 		struct incident *c = &all->list[i - 1];
+		const char *where;
 
-		if (c->check_only || c->lead->source == CW_SRC_TORCH_OOM || is_beside_the_point(c, t) ||
-		    !ending_raised_behind(c, t, all->python[0]))
+		if (c->check_only || is_beside_the_point(c, t))
+			continue;
+		where = ending_raised_behind(c, t, all->python[0]);
+		if (!where)
 			continue;
 		c->doubt = pool_printf(
 			pool,
-			"the %s that ended the program was raised behind the failed call, in the function that made it, "
-			"and does not say why",
-			all->python[0]->what);
+			"the %s that ended the program was raised behind the failed call, %s, and does not say why",
+			all->python[0]->what, where);
 		return c;
 	}
 	return NULL;
@@ -487,6 +503,8 @@ struct incident *incidents_fatal(struct incidents *all, struct trace *t, const s
 	if (!all->n_python)
 		return find_without_exception(all, t, end, pool);
 	i = find_told(all, t);
+	if (i)
+		doubt_words(i, all, t, pool);
 	if (!i)
 		i = find_on_line(all, t);
 	if (!i)

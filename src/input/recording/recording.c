@@ -298,6 +298,7 @@ int recording_read(struct recording *r, const char *path, struct err *e)
 	if (xid_from_json(&r->xids, json_object_get(run, "kernel_log")))
 		for (i = 0; i < r->n; i++)
 			r->process[i].end.xids = &r->xids;
+	r->ended_well = json_is_object(run) && int_of(run, "exit", -1) == 0;
 	r->unrecorded = unrecorded_from_json(json_object_get(run, "unrecorded"));
 	if ((json_is_object(run) ? !is_finished(run) : damaged.code == -ENOENT && is_marked(path)) && !r->unrecorded)
 		r->unrecorded = xstrdup("'cuwhy run' was killed, or is still running");

@@ -38,6 +38,7 @@ struct recording {
 	struct recorded_process *process;
 	size_t n, cap;
 	struct xid_log xids;	/* from the kernel log, when it was read */
+	bool ended_well;	/* the program that was started, whatever became of its children */
 	char *unrecorded;	/* why cuwhy could not say whether CUDA failed; NULL = it could */
 };
 
