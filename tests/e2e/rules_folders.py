@@ -51,7 +51,7 @@ def lasting():
 def install(box, folder):
     """A copy of cuwhy and its parts."""
     os.makedirs(folder)
-    for name in ("cuwhy", "libcuwhy-rec.so"):
+    for name in ("cuwhy", "libcuwhy-rec.so", "libcuwhy-writes.so"):
         shutil.copy(os.path.join(box.build, name), folder)
     for name in ("sim", "lib32", "preload"):
         shutil.copytree(os.path.join(box.build, name), os.path.join(folder, name), symlinks=True)

@@ -352,6 +352,16 @@ def rule__what_was_written_is_listed(box, who):
     same("counts", [writes[k] for k in ("files", "replaced", "deleted", "folders", "bytes")], [4, 1, 1, 2, 10])
 
 
+def rule__a_folder_for_recordings_that_was_there_stays(box):
+    """Empty as it is. One that was made for the layer goes with it."""
+    for there in (True, False):
+        state = os.path.join(box.scratch, "state-%d" % there)
+        if there:
+            os.mkdir(state)
+        run = harness.Run([box.cuwhy, "run", "--gpu", "sim:tiny", "true"], box.env(CUWHY_WRITES_MODE="", CUWHY_DIR=state))
+        same("status, and whether the folder is there", (run.status, os.path.isdir(state)), (0, there))
+
+
 def rule__nothing_is_said_when_nothing_was_written(box):
     desk = Desk(box)
     same("stderr", desk.run(["cat", "last.pt"]).err, "")

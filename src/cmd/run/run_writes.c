@@ -199,6 +199,7 @@ static void list_places(struct run_writes *w, const char *out)
 	     *home = getenv("HOME") && fs_is_dir(getenv("HOME")) ? xstrdup(getenv("HOME")) : NULL,
 	     *beside = out ? fs_join(out, "..") : NULL;
 
+	w->made_base = base && !fs_exists(base);
 	if (base && (home || !strstr(base, ".local/state")))
 		fs_mkdirs(base, NULL);
 	if (w->keep)
@@ -510,8 +511,8 @@ void run_writes_clean(struct run_writes *w)
 	for (size_t i = 0; i < w->n_places; i++) {
 		char *base = recording_base();
 
-		if (base && strcmp(base, w->place[i]) == 0)
-			rmdir(base);	/* it was made for the layer, perhaps; fails if there is anything else in it */
+		if (w->made_base && base && strcmp(base, w->place[i]) == 0)
+			rmdir(base);	/* fails if there is anything else in it by now */
 		free(base);
 	}
 }

@@ -48,6 +48,7 @@ struct run_writes {
 	enum writes_mode mode;
 	char *keep;		/* --keep-writes: the folder, an absolute path */
 	bool made_keep;		/* there was no such folder before */
+	bool made_base;		/* likewise, for recordings */
 	char *real[WRITES_REAL_MAX + 1];
 	size_t n_real;
 	char *place[8];		/* folders that may hold the layer, the best first */
