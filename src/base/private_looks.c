@@ -178,12 +178,19 @@ static size_t command_option_at(const char *text, const char *s, size_t *skip)
 	return 0;
 }
 
+#define LABEL_MOST 64	/* "-----BEGIN OPENSSH PRIVATE KEY-----" has 35 bytes */
+
 /* From "-----BEGIN … KEY-----" to its end, which may have been cut off. */
 static size_t key_block_at(const char *s)
 {
-	size_t line = strcspn(s, "\n");
-	const char *end = strncmp(s, "-----BEGIN", 10) ? NULL : memmem(s, line, "KEY", 3);
+	const char *end, *line;
+	size_t n;
 
+	if (strncmp(s, "-----BEGIN", 10) != 0)
+		return 0;
+	n = strnlen(s, LABEL_MOST);
+	line = memchr(s, '\n', n);
+	end = memmem(s, line ? (size_t)(line - s) : n, "KEY", 3);
 	if (!end)
 		return 0;
 	end += strspn(end, "KEY BLOCK-");

@@ -291,7 +291,14 @@ static void private__the_time_grows_with_the_text(void **state)
 	static const char *const parts[] = {"a", "/t/", "://", "a='", "a=\"", "--token ", "?sig=", "&", "hf_", "eyJ.",
 					    "bearer ", "/home/", "password:", "password='", "password = (", "\"password\", ",
 					    "password,", "a == password", "curl -u ", "token=\\'", "password = \"\"\"",
-					    "password: |\n  a\n", "'", "\\\"", "--api-key ", "password[", "password: {'a': "};
+					    "password: |\n  a\n",
+					    "'",
+					    "\\\"",
+					    "--api-key ",
+					    "password[",
+					    "password: {'a': ",
+					    "-----BEGIN ",
+					    "-----BEGIN KEY-----\""};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
