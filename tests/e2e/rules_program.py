@@ -10,7 +10,7 @@ import stat
 import subprocess
 import time
 
-from toolbox import BuildError, PATIENCE, Skip, same
+from toolbox import BuildError, PATIENCE, Skip, alone, same
 
 FAILING = """
 import cudrv
@@ -69,6 +69,7 @@ def rule__nothing_is_left_when_nothing_failed(box):
     same(os.listdir(runtime), [], "files in the runtime folder")
 
 
+@alone      # the mask is that of the whole process: folders that other tests make meanwhile would be open to all
 def rule__a_failure_leaves_a_private_recording(box):
     old = os.umask(0)
     try:
