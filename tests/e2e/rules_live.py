@@ -1278,6 +1278,15 @@ def rule__a_circle_that_something_may_end_is_not_certain(box, name):
     assert words in told["because"], told["because"]
 
 
+def rule__a_circle_of_locks_without_an_owner_that_a_signal_may_end_is_only_possible(box):
+    """Of a plain Lock only the `with` blocks around it tell whose it is."""
+    text = HUNG["deadlock_lock"].replace("import threading\n", "import signal, threading\ndef raises(*_): raise TimeoutError\nsignal.signal(signal.SIGTERM, raises)\n")
+    with running(box, text) as process:
+        status, told = look(box, process.pid)
+    same((status, told["cause"], told["certainty"]), (1, "hang-deadlock", "possible"), told["because"])
+    assert "SIGTERM" in told["because"], told["because"]
+
+
 def rule__a_circle_beside_a_main_thread_that_goes_on_is_only_possible(box):
     for last in ("time.sleep(600)", "n = 0\nwhile True: n += 1"):
         text = HUNG["deadlock_rlock"].replace("two()\n", "threading.Thread(target=two, daemon=True).start()\nimport time\n" + last)
