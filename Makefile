@@ -34,18 +34,18 @@ Q := @
 say = @$(eval STEPS += x)sh tools/progress.sh $(words $(STEPS)) '$(TOTAL)' '$(1)' '$(2)'
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/writes src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/job src/write -name '*.c')))
-CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
-REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(MACHINE).S
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/writes src/allocator src/probe src/compat src/formats src/case src/read src/find src/verdict src/show -name '*.c')))
+CMD_SRC := $(sort $(wildcard src/cmd/*.c src/run/*.c src/fit/*.c))
+REC_SRC := $(sort $(wildcard src/recorder/*.c src/recorder/*/*.c)) src/recorder/arch_$(MACHINE).S
 REDIRECT_SRC := $(sort $(wildcard src/redirect/*.c)) src/redirect/arch_$(MACHINE).S
-SIM_SRC := $(sort $(wildcard src/sim/*.c))
+SIM_SRC := $(sort $(wildcard src/sim/cuda/*.c))
 # stand-ins for NVIDIA's other libraries: one for each line of the list whose folder exists
-STANDIN_LIST := src/sim_common/standins.list
-STANDINS := $(shell while read -r dir name node; do [ ! -d src/$$dir ] || echo $(B)/sim/$$name; done < $(STANDIN_LIST))
+STANDIN_LIST := src/sim/common/standins.list
+STANDINS := $(shell while read -r dir name node; do [ ! -d src/sim/$$dir ] || echo $(B)/sim/$$name; done < $(STANDIN_LIST))
 SIM_PARTS := $(patsubst %,$(B)/sim/%,libcuda.so.1 libnvidia-ml.so.1 libcuwhy-sim-loader.so) $(STANDINS)
-LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/write/page_blob.o
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/verdict/rules/kb_blob.o $(B)/obj/src/show/page_blob.o
 # `cuwhy run` refuses what the simulated GPU would refuse
-CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/sim/sim_spec.o
+CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/sim/cuda/sim_spec.o
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 # readers of GPU code are shared with the CLI, but built for a shared library
 SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
@@ -193,7 +193,7 @@ $(B)/lib32/libcuwhy-rec.so: Makefile
 	$(Q)echo 'int la_version(int version); int la_version(int version) { return version & 0; }' | $(CC) -m32 -shared -nostdlib -fPIC -x c - -o $@ 2>/dev/null || \
 		{ : > $(B)/lib32/unavailable; touch $@.none; }
 
-# Two trees of links for LD_PRELOAD=…/$$LIB/libcuwhy-rec.so and LD_AUDIT (src/cmd/run/run_env.c): what $$LIB becomes in 64-bit and in 32-bit
+# Two trees of links for LD_PRELOAD=…/$$LIB/libcuwhy-rec.so and LD_AUDIT (src/run/run_env.c): what $$LIB becomes in 64-bit and in 32-bit
 # programs. "lib" is for 32 bits on Debian (where nothing uses it), Fedora and SUSE, for 64 on Arch and Nix.
 PRELOAD64 := lib-is-32/lib64 lib-is-32/lib/$(MACHINE)-linux-gnu lib-is-64/lib
 PRELOAD32 := lib-is-32/lib lib-is-32/lib32 lib-is-32/lib/i386-linux-gnu lib-is-64/lib32 lib-is-64/lib/i386-linux-gnu
@@ -218,14 +218,14 @@ $(B)/sim/libcuda.so.1: $(SIM_OBJ) $(OLD_LIBRARY)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ \
 		-Wl,-Bstatic -lzstd -Wl,-Bdynamic -lpthread $(OLD_DL) $(OLD_PTHREAD)
 
-$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c)) src/sim/sim_cards.c src/sim/sim_spec.c $(OLD_LIBRARY) src/sim/sim_models.def
+$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c)) src/sim/cuda/sim_cards.c src/sim/cuda/sim_spec.c $(OLD_LIBRARY) src/sim/cuda/sim_models.def
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 -MF $(B)/obj/sim_nvml.d \
 		-o $@ $(filter-out %.def,$^) -ldl $(OLD_DL) $(OLD_PTHREAD)
 
 standin_word  = $(shell sed -n 's/^\([a-z_0-9]*\) *$(notdir $(1)) *\([^ ]*\)$$/\$(2)/p' $(STANDIN_LIST))
 define standin_rules
-$(1): $(patsubst src/%.c,$(B)/obj/standin/$(notdir $(1))/%.o,$(sort $(wildcard src/sim_common/*.c src/$(call standin_word,$(1),1)/*.c))) $(OLD_LIBRARY) $(B)/sim/libcuda.so.1
+$(1): $(patsubst src/%.c,$(B)/obj/standin/$(notdir $(1))/%.o,$(sort $(wildcard src/sim/common/*.c src/sim/$(call standin_word,$(1),1)/*.c))) $(OLD_LIBRARY) $(B)/sim/libcuda.so.1
 	$$(call say,LINK,$$@)
 	$$(Q)echo "$(filter-out -,$(call standin_word,$(1),2)) { global: *; };" > $(B)/obj/standin/$(notdir $(1)).map
 	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(notdir $(1)) -Wl,-z,now,-z,defs -Wl,-rpath,'$$$$ORIGIN' -Wl,--version-script=$(B)/obj/standin/$(notdir $(1)).map -o $$@ $$^ -lm $$(OLD_DL) $$(OLD_PTHREAD)
@@ -235,7 +235,7 @@ $(B)/obj/standin/$(notdir $(1))/%.o: src/%.c
 endef
 $(foreach s,$(STANDINS),$(eval $(call standin_rules,$(s))))
 
-$(B)/sim/libcuwhy-sim-loader.so: src/sim_loader/loader.c
+$(B)/sim/libcuwhy-sim-loader.so: src/sim/loader/loader.c
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) $(B)/obj && $(CC) $(ALL_C) -ffreestanding -fno-stack-protector -fPIC -fvisibility=hidden -shared \
 		-nostdlib -Wl,-z,defs,-z,now -MF $(B)/obj/sim_loader.d -o $@ $<
@@ -262,7 +262,7 @@ $(B)/kb.blob: $(KB) $(SHOWN) $(B)/kb.files tools/make_kb.sh tools/program_text.s
 # The list of files, so that a deleted one leaves the build; it changes only when the list does.
 $(B)/kb.files: always
 	@mkdir -p $(@D) && { echo "$(KB)" | cmp -s - $@ || echo "$(KB)" > $@; }
-$(B)/obj/src/rules/kb_blob.o: src/rules/kb_blob.S $(B)/kb.blob
+$(B)/obj/src/verdict/rules/kb_blob.o: src/verdict/rules/kb_blob.S $(B)/kb.blob
 	$(Q)mkdir -p $(@D) && $(CC) -DKB_BLOB='"$(B)/kb.blob"' -c $< -o $@
 
 # The report page: web/src put together into one file.
@@ -273,11 +273,11 @@ $(PAGE): $(sort $(wildcard web/src/*)) web/uplot.license tools/page.py
 .PHONY: charts
 charts:
 	@rm -f $(PAGE) && $(MAKE) --no-print-directory CHARTS=yes all
-$(B)/obj/src/write/page_blob.o: src/write/page_blob.S $(PAGE)
+$(B)/obj/src/show/page_blob.o: src/show/page_blob.S $(PAGE)
 	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(PAGE)"' -c $< -o $@
 
 # What ends the dry runs of `cuwhy fit`.
-$(B)/fit/sitecustomize.py: src/cmd/fit/sitecustomize.py
+$(B)/fit/sitecustomize.py: src/fit/sitecustomize.py
 	$(Q)mkdir -p $(@D) && cp $< $@
 
 # ---- the Python wheel ------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ WEB_JS := $(sort $(wildcard web/src/*.js))
 format-web:
 	@sh tools/prettier.sh --write $(WEB_JS)
 
-$(B)/tests/fuzz_code: $(B)/obj/src/sim/sim_unpack.o
+$(B)/tests/fuzz_code: $(B)/obj/src/sim/cuda/sim_unpack.o
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 

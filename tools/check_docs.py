@@ -103,7 +103,7 @@ def main():
     names = {name for folder in ("include", "kb", "python", "src", "tests", "tools", "web/src", "examples", "docs")
              for _, _, files in os.walk(folder) for name in files} | set(os.listdir("web"))
     targets = set(re.findall(r"^([a-z][\w-]*):", read("Makefile"), re.M))
-    sources = "".join(read(p) for p in glob.glob("src/**/*.c", recursive=True) + glob.glob("src/job/*.def") + glob.glob("python/cuwhy/*.py") + glob.glob("tests/*/*.[ch]"))
+    sources = "".join(read(p) for p in glob.glob("src/**/*.c", recursive=True) + glob.glob("src/*/*/*.def") + glob.glob("python/cuwhy/*.py") + glob.glob("tests/*/*.[ch]"))
     if len(options) < 6 or not options["run"].get("--out"):
         print("cannot read the options of `cuwhy run -h`")
     for document in DOCUMENTS + sorted(path for pattern in MORE for path in glob.glob(pattern, recursive=True)):

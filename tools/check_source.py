@@ -8,7 +8,7 @@ import re
 import sys
 
 # Who may include whom; ARCHITECTURE.md has the table with the reasons. A part may always use itself, kb and system headers.
-BELOW_JUDGE = "base allocator compat formats probe case input rules job".split()
+FACTS = "base allocator compat formats probe case read find include".split()
 USES = {
     "base": [],
     "writes": ["base"],
@@ -17,22 +17,25 @@ USES = {
     "formats": ["base", "compat"],
     "probe": ["base"],
     "case": ["base", "compat"],
-    "input": ["base", "allocator", "compat", "formats", "probe", "case", "include"],
-    "rules": ["base", "compat", "case"],
-    "job": ["base", "formats"],
-    "judge": BELOW_JUDGE + ["include"],
-    "write": BELOW_JUDGE + ["judge", "include"],
-    "cmd": BELOW_JUDGE + ["judge", "write", "writes", "include"],
+    "read": ["base", "compat", "formats", "probe", "case", "include"],
+    "find": FACTS,
+    "verdict/rules": ["base", "compat", "case"],
+    "verdict": FACTS + ["verdict/rules"],
+    "show": FACTS + ["verdict/rules", "verdict"],
+    "run": FACTS + ["verdict/rules", "verdict", "show", "writes", "cmd"],     # of one floor with fit and cmd: commands with rooms of their own
+    "fit": FACTS + ["verdict/rules", "verdict", "show", "run", "cmd"],
+    "cmd": FACTS + ["verdict/rules", "verdict", "show", "run", "fit"],
     "recorder": ["include"],
     "redirect": ["portable"],
-    "sim": ["formats"],
-    "sim_common": [],
+    "sim/cuda": ["formats"],
+    "sim/nvml": ["sim/cuda"],
+    "sim/loader": [],
     "portable": [],
 }
-STAND_IN = ["sim_common"]   # src/sim_*, each a library of its own
+STAND_IN = ["sim/common"]   # src/sim/*, each a library of its own
 # what a part uses of another: the simulated GPUs and their keys, for `cuwhy run --gpu`; the driver's functions
-TABLES = {("redirect", "src/writes/scratch.h"), ("cmd", "src/sim/sim_models.def"), ("cmd", "src/sim/sim_spec.h"), ("sim_common", "src/sim/sim_abi.h"), ("sim_common", "src/sim/sim_api.def"),
-          ("sim_nccl", "src/sim/sim_file.h")}
+TABLES = {("redirect", "src/writes/scratch.h"), ("cmd", "src/sim/cuda/sim_models.def"), ("run", "src/sim/cuda/sim_models.def"), ("fit", "src/sim/cuda/sim_models.def"), ("run", "src/sim/cuda/sim_spec.h"), ("fit", "src/sim/cuda/sim_spec.h"), ("sim/common", "src/sim/cuda/sim_abi.h"), ("sim/common", "src/sim/cuda/sim_api.def"),
+          ("sim/nccl", "src/sim/cuda/sim_file.h")}
 
 HARD_LIMIT = 160    # columns; .clang-format breaks code at 120, but neither comments nor strings
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:["<]([^">]+)[">]|(\S+))')
@@ -56,11 +59,14 @@ def lines(root, name):
 
 
 def part(path):
-    """The part of the tree that a file belongs to, and for an input its kind."""
+    """The part of the tree that a file belongs to, and for a reader its kind."""
     words = path.split("/")
     if words[0] != "src":
         return words[0], ""
-    return words[1], words[2] if words[1] == "input" and len(words) > 3 else ""
+    folder = words[2] if len(words) > 3 else ""
+    if words[1] == "sim" or "/".join(words[1:3]) in USES:
+        return "/".join(words[1:3]), ""
+    return words[1], folder if words[1] == "read" else ""
 
 
 def included(root, name, what):
@@ -78,7 +84,7 @@ def may_include(name, path):
         return True
     if user == used:
         return kind == other or not other
-    return used in USES.get(user, STAND_IN if user.startswith("sim_") else [])
+    return used in USES.get(user, STAND_IN if user.startswith("sim/") else [])
 
 
 def layers(root):
@@ -96,10 +102,10 @@ def layers(root):
 
 
 def setters(root):
-    """The functions of src/case and src/judge that change a case or a verdict."""
+    """The functions of src/case and src/verdict that change a case or a verdict."""
     declared = re.compile(r"\b(\w+)\(([^()]*)\)", re.S)
     changes = re.compile(r"(?<!const )struct (?:casefile|verdict) \*\w")
-    for name in files(root, "src/case", "src/judge", ends=(".h",)):
+    for name in files(root, "src/case", "src/verdict", ends=(".h",)):
         for function, parameters in declared.findall("\n".join(line for _, line in lines(root, name))):
             if changes.search(parameters):
                 yield function
@@ -109,7 +115,7 @@ def writers(root):
     """Writers read the case and never set it."""
     calls = re.compile(r"\b(fact_set_\w+|%s)\s*\(" % "|".join(sorted(set(setters(root)) - {"verdict_free"})))
     holds = re.compile(r"(?<!const )struct (?:casefile|verdict) \*(?!\*?const)")
-    for name in files(root, "src/write", ends=(".c", ".h")):
+    for name in files(root, "src/show", ends=(".c", ".h")):
         for number, line in lines(root, name):
             if calls.search(line):
                 yield "%s:%d: sets the case: %s" % (name, number, line.strip())

@@ -52,7 +52,7 @@ FAILING = failing_words()
 
 
 def words_of(text):
-    """How often each word counts, as src/input/text/likeness.c does it."""
+    """How often each word counts, as src/find/words/likeness.c does it."""
     found = {}
     for line in text.lower().split("\n"):
         times = FAILING_TIMES if any(word in line for word in FAILING) else 1

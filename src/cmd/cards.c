@@ -17,7 +17,7 @@
 static const struct card_model cards[] = {
 #define SIM_MODEL(id, name, major, minor, memory_kib, context_kib, sms, ...) \
 	{#id, name, (uint64_t)(memory_kib)*KIB, ((uint64_t)(context_kib) + CODE_KIB_PER_SM * (sms)) * KIB},
-#include "sim/sim_models.def"
+#include "sim/cuda/sim_models.def"
 #undef SIM_MODEL
 };
 #define CARDS (sizeof(cards) / sizeof(cards[0]))

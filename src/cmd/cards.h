@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cards that `cuwhy fit` and `cuwhy memory --what-if` know: those that can be simulated (src/sim/sim_models.def).
+ * The cards that `cuwhy fit` and `cuwhy memory --what-if` know: those that can be simulated (src/sim/cuda/sim_models.def).
  */
 #ifndef CUWHY_CARDS_H
 #define CUWHY_CARDS_H

@@ -17,10 +17,10 @@
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "input/machine/machine.h"
-#include "judge/doctor.h"
-#include "write/recommend.h"
-#include "write/report.h"
+#include "read/machine/machine.h"
+#include "verdict/doctor.h"
+#include "show/recommend.h"
+#include "show/report.h"
 
 #define LIMIT_SECONDS	10
 #define PID_MAX		4194304u

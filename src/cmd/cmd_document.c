@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
-#include "rules/kb.h"
+#include "verdict/rules/kb.h"
 
 /* --- man pages, in the macros of man(7) --------------------------------------------------------- */
 

@@ -16,14 +16,14 @@
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "input/recording/playback.h"
-#include "input/recording/recording.h"
-#include "input/recording/trace.h"
-#include "judge/opened.h"
-#include "judge/verdict.h"
-#include "write/chrometrace.h"
-#include "write/pickle_write.h"
-#include "write/torchsnap.h"
+#include "find/memory/playback.h"
+#include "read/recording/recording.h"
+#include "read/recording/trace.h"
+#include "verdict/opened.h"
+#include "verdict/verdict.h"
+#include "show/chrometrace.h"
+#include "show/pickle_write.h"
+#include "show/torchsnap.h"
 
 #define MAX_SNAPSHOT	((size_t)16 << 30)
 

@@ -13,8 +13,8 @@
 #include "base/progress.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "input/recording/damage.h"
-#include "input/recording/trace.h"
+#include "read/recording/damage.h"
+#include "read/recording/trace.h"
 
 #define MEMORY_LEAST (1ull << 30)
 

@@ -13,8 +13,8 @@
 #include "base/proc.h"
 #include "cmd/cmd.h"
 #include "cuwhy/format.h"
-#include "input/machine/host.h"
-#include "write/page.h"
+#include "read/machine/host.h"
+#include "show/page.h"
 
 #ifndef CUWHY_COMMIT
 #define CUWHY_COMMIT ""			/* set by the build in a git repository */

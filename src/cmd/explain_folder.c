@@ -10,7 +10,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "input/recording/recording.h"
+#include "read/recording/recording.h"
 
 #define FOLDER_DEPTH 4		/* torchrun: logs/<run>/attempt_0/3/stderr.log */
 #define FILES_MAX    1024

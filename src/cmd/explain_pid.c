@@ -12,13 +12,13 @@
 #include "base/progress.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "input/live/input.h"
-#include "input/live/task.h"
-#include "judge/live.h"
-#include "judge/verdict.h"
+#include "find/input_live.h"
+#include "read/live/task.h"
+#include "verdict/live.h"
+#include "verdict/verdict.h"
 #include "probe/probe.h"
-#include "write/report.h"
-#include "write/report_live.h"
+#include "show/report.h"
+#include "show/report_live.h"
 
 #define PROBE_NS	(2ull * 1000000000u)
 #define LOOK_MAX_NS	(600ull * 1000000000u)

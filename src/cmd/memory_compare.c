@@ -15,11 +15,11 @@
 #include "base/progress.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "input/input.h"
-#include "input/recording/recording.h"
-#include "input/recording/trace.h"
-#include "input/snapshot/snapshot.h"
-#include "write/memory.h"
+#include "find/input.h"
+#include "read/recording/recording.h"
+#include "read/recording/trace.h"
+#include "read/snapshot/snapshot.h"
+#include "show/memory.h"
 
 /* --- what was asked for -------------------------------------------------------------------------- */
 

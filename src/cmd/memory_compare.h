@@ -5,7 +5,7 @@
 #define CUWHY_MEMORY_COMPARE_H
 
 #include "cmd/memory_moment.h"
-#include "write/memory_diff.h"
+#include "show/memory_diff.h"
 
 struct compare_asked {
 	const char *path[2];		/* recordings or snapshots; may be the same one */

@@ -10,8 +10,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "input/recording/recording.h"
-#include "input/recording/trace_memory.h"
+#include "read/recording/recording.h"
+#include "read/recording/trace_memory.h"
 
 #define SECOND_NS	1000000000u
 

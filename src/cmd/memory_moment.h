@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "case/ledger.h"
-#include "input/recording/playback.h"
+#include "find/memory/playback.h"
 
 struct err;
 struct recorded_process;

@@ -21,9 +21,9 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/memory_machine.h"
-#include "input/recording/live.h"
+#include "read/recording/live.h"
 #include "probe/probe.h"
-#include "write/memory_live.h"
+#include "show/memory_live.h"
 
 #define EVERY_NS	1000000000u
 

@@ -13,11 +13,11 @@
 #include "base/progress.h"
 #include "base/str.h"
 #include "cmd/cards.h"
-#include "input/recording/damage.h"
-#include "input/recording/place.h"
-#include "input/recording/playback.h"
-#include "input/recording/recording.h"
-#include "input/recording/trace_memory.h"
+#include "read/recording/damage.h"
+#include "find/failure/place.h"
+#include "find/memory/playback.h"
+#include "read/recording/recording.h"
+#include "read/recording/trace_memory.h"
 
 #define CARD_UNSURE ((uint64_t)128 << 20)	/* how far the context of a card that was not measured may be off */
 #define WORD_MAX    256

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "input/recording/replay.h"
-#include "write/what_if.h"
+#include "find/memory/replay.h"
+#include "show/what_if.h"
 
 struct replayed {
 	struct trace *trace;

@@ -5,7 +5,7 @@
  * and keeps it forever (32 MiB each on an H100): without this it would look like a gradient. It passes it to cuBLAS
  * before a matmul, and to cuBLASLt with the matmul.
  */
-#include "rec_guard.h"
+#include "recorder/guard/rec_guard.h"
 #include "rec_linked.h"
 #include "rec_site.h"
 

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rec_guard.h"
+#include "recorder/guard/rec_guard.h"
 
 #define LATE_FAULT 1	/* the status Python would have exited with */
 

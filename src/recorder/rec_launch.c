@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "rec_guard.h"
+#include "recorder/guard/rec_guard.h"
 
 /* Nearly all parameters are a pointer, a number or a few of those: not worth a call to memcpy. */
 static inline void copy_param(uint8_t *to, const void *from, uint32_t size)

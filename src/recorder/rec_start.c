@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "rec.h"
-#include "rec_guard.h"
+#include "recorder/guard/rec_guard.h"
 #include "rec_segment.h"
 
 #define DEFAULT_MB	64

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "rec.h"
-#include "rec_guard.h"
+#include "recorder/guard/rec_guard.h"
 #include "rec_site.h"
 
 #define DEVICE_CUDA	1	/* c10::DeviceType::CUDA */

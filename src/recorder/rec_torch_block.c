@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "rec_guard.h"
+#include "recorder/guard/rec_guard.h"
 #include "rec_live.h"
 #include "rec_site.h"
 

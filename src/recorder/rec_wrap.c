@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "rec_guard.h"
+#include "recorder/guard/rec_guard.h"
 #include "rec_site.h"
 
 struct call {

@@ -18,7 +18,7 @@
 #include "base/str.h"
 #include "dice.h"
 #include "events_make.h"
-#include "input/recording/replay.h"
+#include "find/memory/replay.h"
 #include "memory_make.h"
 
 #define EVENTS	10000000u

@@ -80,7 +80,7 @@ def add_input(tree):
 def add_row(tree, above):
     with open(os.path.join(ROOT, "src", "input", "inputs.def"), encoding="utf-8") as f:
         rows = f.read()
-    write(tree, "src/input/inputs.def", rows.replace(above, "INPUT(note)\n" + above))
+    write(tree, "src/find/inputs.def", rows.replace(above, "INPUT(note)\n" + above))
 
 
 def refused_row(tree, above):

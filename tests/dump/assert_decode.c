@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/dump/assert_args.h"
-#include "input/dump/sass_move.h"
+#include "find/fault/assert_args.h"
+#include "find/fault/sass_move.h"
 #include "decode.h"
 
 #define PC	0x100000

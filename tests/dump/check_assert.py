@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks how the arguments of a failed assertion are found in code (src/input/dump/assert_args.c), on our own kernels.
+"""Checks how the arguments of a failed assertion are found in code (src/find/fault/assert_args.c), on our own kernels.
 
 Kernels in PTX call __assertfail in many ways: in divergent code, in loops, in functions that are not inlined, with
 values alive across the call, one after another. They are assembled for each architecture and optimization level; the
@@ -232,7 +232,7 @@ class Image:
 
 def decoder(tmp):
     out = os.path.join(tmp, "assert_decode")
-    files = ["src/input/dump/assert_args.c", "src/input/dump/sass_move.c", "src/formats/image.c", "src/formats/elf_sections.c"]
+    files = ["src/find/fault/assert_args.c", "src/find/fault/sass_move.c", "src/formats/image.c", "src/formats/elf_sections.c"]
     subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
                     os.path.join(HERE, "assert_decode.c")] + [os.path.join(ROOT, f) for f in files] + ["-o", out],
                    check=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the interpreter of GPU code (src/input/dump/sass_run.c) against values that are known: random kernels of our own.
+"""Checks the interpreter of GPU code (src/find/fault/sass_run.c) against values that are known: random kernels of our own.
 
 Each kernel is written in PTX together with the values that it must compute, assembled with ptxas for each architecture, and one
 thread of it is executed (run_cubin.c). A stored value that is unknown is counted; one that is wrong fails the check.
@@ -420,7 +420,7 @@ def runner(tmp):
     files = ["sass_cell", "sass_decide", "sass_arith", "sass_exec", "sass", "sass_math", "sass_compute", "sass_move"]
     subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu11", "-O1", "-g", "-fsanitize=address,undefined", "-D_GNU_SOURCE",
                     "-I" + os.path.join(ROOT, "src"), "-I" + ROOT, os.path.join(HERE, "run_cubin.c"),
-                    *(os.path.join(ROOT, f"src/input/dump/{f}.c") for f in files),
+                    *(os.path.join(ROOT, f"src/find/fault/{f}.c") for f in files),
                     *(os.path.join(ROOT, f"src/formats/{f}.c") for f in ("image", "elf_sections")),
                     os.path.join(ROOT, "src/base/mem.c"), "-lm", "-o", out], check=True)
     return out

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the instruction decoder (src/input/dump/sass.c) against NVIDIA's disassembler, on our own kernels.
+"""Checks the instruction decoder (src/find/fault/sass.c) against NVIDIA's disassembler, on our own kernels.
 
 Kernels are written in PTX, assembled with ptxas for each architecture, disassembled with nvdisasm, and every
 access to memory is compared: kind, space, width, registers, offset. Then single bits of these instructions are
@@ -214,7 +214,7 @@ def known_arch(arch, tmp):
 def decoder(tmp):
     out = os.path.join(tmp, "sass_decode")
     subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
-                    os.path.join(HERE, "sass_decode.c"), os.path.join(ROOT, "src/input/dump/sass.c"), "-o", out], check=True)
+                    os.path.join(HERE, "sass_decode.c"), os.path.join(ROOT, "src/find/fault/sass.c"), "-o", out], check=True)
     return out
 
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "input/dump/sass_eval.h"
-#include "input/dump/sass_math.h"
+#include "find/fault/sass_eval.h"
+#include "find/fault/sass_math.h"
 #include "decode.h"
 
 void *xcalloc(size_t n, size_t size)

@@ -5,7 +5,7 @@
  *
  * The cubin has one kernel; its code is run as if it were loaded at CODE.
  */
-#include "input/dump/sass_run.c"
+#include "find/fault/sass_run.c"
 
 #include <elf.h>
 #include <inttypes.h>

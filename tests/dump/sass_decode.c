@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "input/dump/sass.h"
+#include "find/fault/sass.h"
 
 int main(void)
 {

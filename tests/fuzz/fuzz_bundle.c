@@ -10,9 +10,9 @@
 #include <jansson.h>
 
 #include "base/err.h"
-#include "input/machine/machine.h"
-#include "judge/doctor.h"
-#include "write/report.h"
+#include "read/machine/machine.h"
+#include "verdict/doctor.h"
+#include "show/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "formats/gpu_code.h"
-#include "sim/sim_unpack.h"
+#include "sim/cuda/sim_unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "input/dump/culprit.h"
-#include "input/dump/dump.h"
+#include "find/fault/culprit.h"
+#include "read/dump/dump.h"
 #include "tests/unit/culprit_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -16,8 +16,8 @@
 
 #include "base/fs.h"
 #include "base/pool.h"
-#include "input/machine/host.h"
-#include "input/machine/variables.h"
+#include "read/machine/host.h"
+#include "read/machine/variables.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

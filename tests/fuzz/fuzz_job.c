@@ -12,12 +12,12 @@
 #include <jansson.h>
 
 #include "base/err.h"
-#include "job/flight.h"
-#include "job/folder.h"
-#include "job/order.h"
-#include "write/job_report.h"
-#include "write/page_job.h"
-#include "write/report.h"
+#include "read/rank/flight.h"
+#include "read/rank/folder.h"
+#include "find/job/order.h"
+#include "show/job_report.h"
+#include "show/page_job.h"
+#include "show/report.h"
 
 #define FILES_MAX 64
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "input/live/pyproc.h"
-#include "input/live/target.h"
-#include "input/live/task.h"
+#include "read/live/pyproc.h"
+#include "read/live/target.h"
+#include "read/live/task.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

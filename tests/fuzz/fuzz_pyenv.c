@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "formats/elf_file.h"
-#include "input/machine/pyenv/ldcache.h"
-#include "input/machine/pyenv/packaging.h"
-#include "input/machine/pyenv/torch.h"
+#include "read/machine/pyenv/ldcache.h"
+#include "read/machine/pyenv/packaging.h"
+#include "read/machine/pyenv/torch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "input/recording/replay.h"
+#include "find/memory/replay.h"
 #include "tests/unit/memory_make.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

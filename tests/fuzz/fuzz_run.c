@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: any bytes as the code of a kernel, executed (src/input/dump/sass_run.c), to an instruction and to its end.
+ * Fuzz target: any bytes as the code of a kernel, executed (src/find/fault/sass_run.c), to an instruction and to its end.
  *
  * The first byte chooses the architecture and whether there is memory, the next 48 are parameters; the rest is code.
  * Built by libFuzzer (tests/fuzz/fuzz.sh), and with driver.c as a plain program over the corpus.
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/dump/sass_run.h"
+#include "find/fault/sass_run.h"
 #include "tests/unit/assert_make.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

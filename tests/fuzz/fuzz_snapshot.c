@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "input/snapshot/observe.h"
-#include "write/page.h"
-#include "judge/verdict.h"
-#include "write/report.h"
+#include "find/memory/observe_snapshot.h"
+#include "show/page.h"
+#include "verdict/verdict.h"
+#include "show/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

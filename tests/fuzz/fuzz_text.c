@@ -11,12 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "write/code.h"
-#include "judge/verdict.h"
-#include "write/report.h"
-#include "rules/kb.h"
-#include "input/text/log.h"
-#include "input/text/unpack.h"
+#include "show/code.h"
+#include "verdict/verdict.h"
+#include "show/report.h"
+#include "verdict/rules/kb.h"
+#include "find/words/log.h"
+#include "read/text/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

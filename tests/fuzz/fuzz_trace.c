@@ -8,23 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "write/pickle_write.h"
-#include "input/dump/culprit.h"
-#include "judge/address.h"
-#include "judge/fault.h"
-#include "write/chrometrace.h"
-#include "write/page.h"
-#include "write/torchsnap.h"
-#include "judge/verdict.h"
-#include "write/report.h"
+#include "show/pickle_write.h"
+#include "find/fault/culprit.h"
+#include "find/fault/address.h"
+#include "find/fault/fault.h"
+#include "show/chrometrace.h"
+#include "show/page.h"
+#include "show/torchsnap.h"
+#include "verdict/verdict.h"
+#include "show/report.h"
 #include "compat/cuda_errors.h"
 #include "base/buf.h"
-#include "input/recording/damage.h"
-#include "input/recording/event_log.h"
-#include "input/recording/room_played.h"
-#include "input/recording/events.h"
-#include "input/recording/trace_memory.h"
-#include "input/recording/turns.h"
+#include "read/recording/damage.h"
+#include "read/recording/event_log.h"
+#include "find/memory/room_played.h"
+#include "read/recording/events.h"
+#include "read/recording/trace_memory.h"
+#include "find/memory/turns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
     python3 cudnn_rnn.py --compare real.jsonl sim.jsonl
 
 The reserve is kept from the forward pass for the backward one; PyTorch returns it, so its size is exact. Workspaces are what a pass
-takes at its peak beside what it returns. The rule is in src/sim_cudnn; shapes used to fit it must not be those that show its error.
+takes at its peak beside what it returns. The rule is in src/sim/cudnn; shapes used to fit it must not be those that show its error.
 """
 import argparse
 import random

@@ -5,7 +5,7 @@
     cuwhy run --gpu sim:h200 python3 cudnn_workspaces.py ... > sim.jsonl         without one
     python3 cudnn_workspaces.py --compare real.jsonl sim.jsonl
 
-The constants of the model are in src/sim_cudnn/sizes.h. Shapes used to fit them must not be those that show its error: use another seed.
+The constants of the model are in src/sim/cudnn/sizes.h. Shapes used to fit them must not be those that show its error: use another seed.
 """
 import argparse
 import random

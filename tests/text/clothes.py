@@ -29,7 +29,7 @@ AFTER = "".join(line + "\n" for line in SHARDS[:1000])
 
 
 def long(text):
-    """The text is beyond the beginning and before the end, both of which are always read (src/input/text/stream.c)."""
+    """The text is beyond the beginning and before the end, both of which are always read (src/read/text/stream.c)."""
     return BEFORE + text + "\n" + AFTER
 
 

@@ -13,13 +13,13 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "case/knowledge.h"
-#include "input/input.h"
-#include "input/text/input.h"
-#include "input/text/likeness.h"
-#include "input/text/log.h"
-#include "judge/source.h"
-#include "judge/verdict.h"
-#include "write/report.h"
+#include "find/input.h"
+#include "find/input_text.h"
+#include "find/words/likeness.h"
+#include "find/words/log.h"
+#include "verdict/source.h"
+#include "verdict/verdict.h"
+#include "show/report.h"
 
 #define WITHHELD_MAX (1u << 20)
 #define WORDS_MAX    (1u << 24)

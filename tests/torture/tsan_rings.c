@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "recorder/rec.h"
-#include "recorder/rec_guard.h"
+#include "recorder/guard/rec_guard.h"
 #include "recorder/rec_python.h"
 
 #define THREADS 12

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/dump/dump.h"
+#include "read/dump/dump.h"
 
 #define AM_CODE		0x7d0000000000ull
 #define AM_DATA		0x7f0000000000ull	/* the address in slot i is AM_DATA + i * 256 */

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
-#include "input/dump/culprit.h"
+#include "find/fault/culprit.h"
 
 #define PARAMS_SHOWN	64	/* bytes */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/dump/culprit.h"
+#include "find/fault/culprit.h"
 #include "dump_make.h"
 
 /* The bytes stay with the maker. */

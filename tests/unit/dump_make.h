@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/dump/dump.h"
+#include "read/dump/dump.h"
 
 #define MAKE_SECTIONS	128
 #define MAKE_TEXT	0x7f0000001000ull	/* address of the kernel */

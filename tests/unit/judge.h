@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-#include "judge/verdict.h"
-#include "write/report.h"
+#include "verdict/verdict.h"
+#include "show/report.h"
 #include "trace_builder.h"
 
 #define USER "train.py:32:step", "train.py:40:<module>"

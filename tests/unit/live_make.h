@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "cuwhy/python.h"
-#include "input/live/pyproc.h"
-#include "input/live/remote.h"
+#include "read/live/pyproc.h"
+#include "read/live/remote.h"
 
 #define IMAGE_AT	0x10000u
 #define IMAGE_BYTES	(8u * REMOTE_PAGE)

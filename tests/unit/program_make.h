@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "events_make.h"
-#include "input/recording/replay.h"
+#include "find/memory/replay.h"
 #include "memory_make.h"
 
 #define TOTAL	(1 * GIB)

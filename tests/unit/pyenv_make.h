@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Trees for the tests of input/machine/pyenv: files below a scratch folder, and ELF files made byte by byte.
+ * Trees for the tests of read/machine/pyenv: files below a scratch folder, and ELF files made byte by byte.
  */
 #ifndef CUWHY_PYENV_MAKE_H
 #define CUWHY_PYENV_MAKE_H

@@ -15,7 +15,7 @@
 #include "recorder/rec_live.h"
 #include "recorder/rec_segment.h"
 #include "recorder/rec_site.h"
-#include "input/recording/trace_memory.h"
+#include "read/recording/trace_memory.h"
 
 #define BYTES (48u << 20)
 

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "sim/sim.h"
+#include "sim/cuda/sim.h"
 
 /* What a test creates and does not destroy is not a leak, and the driver's own memory is not searched for pointers. */
 const char *__asan_default_options(void);
@@ -29,7 +29,7 @@ const char *__asan_default_options(void)
 /* Every function of the library, found by name. */
 struct api {
 #define SIM_API(base, symbol, since, twin, need, params, args) int(*symbol) params;
-#include "sim/sim_api.def"
+#include "sim/cuda/sim_api.def"
 #undef SIM_API
 };
 
@@ -91,7 +91,7 @@ static inline void sim_open(void)
 		void *found_##symbol = sim_symbol(#symbol);                                        \
 		memcpy(&cu.symbol, &found_##symbol, sizeof(found_##symbol));                       \
 	} while (0);
-#include "sim/sim_api.def"
+#include "sim/cuda/sim_api.def"
 #undef SIM_API
 }
 

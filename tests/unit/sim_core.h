@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "sim_child.h"
-#include "sim/sim_dump.h"
+#include "sim/cuda/sim_dump.h"
 
 struct core {
 	unsigned char *data;

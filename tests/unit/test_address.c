@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "input/dump/culprit.h"
-#include "judge/address.h"
-#include "judge/fault.h"
+#include "find/fault/culprit.h"
+#include "find/fault/address.h"
+#include "find/fault/fault.h"
 #include "trace_builder.h"
 
 #define SEGMENT	0x7d0000000000ull

@@ -14,11 +14,11 @@
 
 #include "base/mem.h"
 #include "compat/cuda_errors.h"
-#include "judge/verdict.h"
-#include "rules/cause_page.h"
-#include "rules/destroys.h"
-#include "rules/kb.h"
-#include "rules/rules.h"
+#include "verdict/verdict.h"
+#include "verdict/rules/cause_page.h"
+#include "verdict/rules/destroys.h"
+#include "verdict/rules/kb.h"
+#include "verdict/rules/rules.h"
 
 #define ROUNDS 2000
 #define SAID_MAX 64

@@ -10,9 +10,9 @@
 
 #include "assert_make.h"
 #include "base/err.h"
-#include "input/dump/assert_args.h"
-#include "input/dump/assert_words.h"
-#include "input/dump/culprit.h"
+#include "find/fault/assert_args.h"
+#include "find/fault/assert_words.h"
+#include "find/fault/culprit.h"
 #include "dump_make.h"
 #include "case/signature.h"
 #include "judge.h"

@@ -3,7 +3,7 @@
  */
 #include "sim_child.h"
 
-#include "sim_common/blas_abi.h"
+#include "sim/common/blas_abi.h"
 
 struct lt_result {			/* cublasLtMatmulHeuristicResult_t */
 	uint64_t algo[8];

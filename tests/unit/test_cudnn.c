@@ -3,7 +3,7 @@
  */
 #include "sim_child.h"
 
-#include "sim_cudnn/backend.h"
+#include "sim/cudnn/backend.h"
 
 /* F(name, parameters); descriptors are opaque here */
 #define FUNCTIONS(F)                                                                                                      \

@@ -9,9 +9,9 @@
 
 #include "base/pool.h"
 #include "dice.h"
-#include "input/recording/damage.h"
-#include "input/recording/seal.h"
-#include "input/recording/trace_memory.h"
+#include "read/recording/damage.h"
+#include "read/recording/seal.h"
+#include "read/recording/trace_memory.h"
 #include "memory_make.h"
 
 /* Four tensors fill the card; `certain` while the recording is whole. */

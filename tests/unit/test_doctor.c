@@ -14,12 +14,12 @@
 
 #include "base/err.h"
 #include "case/case.h"
-#include "input/machine/machine.h"
-#include "judge/doctor.h"
-#include "judge/verdict.h"
-#include "write/report.h"
-#include "rules/kb.h"
-#include "rules/rules.h"
+#include "read/machine/machine.h"
+#include "verdict/doctor.h"
+#include "verdict/verdict.h"
+#include "show/report.h"
+#include "verdict/rules/kb.h"
+#include "verdict/rules/rules.h"
 
 /* An RTX 4090, driver 580, PyTorch 2.11 for CUDA 12.8: everything matches. */
 static const char healthy[] =

@@ -15,9 +15,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "input/dump/culprit.h"
-#include "input/dump/dump.h"
-#include "input/dump/sass.h"
+#include "find/fault/culprit.h"
+#include "read/dump/dump.h"
+#include "find/fault/sass.h"
 #include "culprit_text.h"
 #include "dump_find.h"
 

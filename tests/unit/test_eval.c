@@ -13,11 +13,11 @@
 
 #include "assert_make.h"
 #include "base/err.h"
-#include "input/dump/culprit.h"
+#include "find/fault/culprit.h"
 #include "formats/image.h"
-#include "input/dump/sass_eval.h"
-#include "input/dump/sass_run.h"
-#include "input/dump/sass_math.h"
+#include "find/fault/sass_eval.h"
+#include "find/fault/sass_run.h"
+#include "find/fault/sass_math.h"
 #include "dump_find.h"
 
 /* ---- arithmetic --------------------------------------------------------------------------------------------- */

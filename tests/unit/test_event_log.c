@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "dice.h"
-#include "input/recording/event_log.h"
-#include "input/recording/events.h"
-#include "input/recording/room_played.h"
+#include "read/recording/event_log.h"
+#include "read/recording/events.h"
+#include "find/memory/room_played.h"
 
 #define LIVE	 700
 #define SEGMENTS 40

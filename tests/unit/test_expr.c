@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "rules/expr.h"
-#include "rules/template.h"
+#include "verdict/rules/expr.h"
+#include "verdict/rules/template.h"
 
 /* Facts used below: known number, text and flags; device.name and oom.free are unknown. */
 static void some_facts(struct casefile *f, struct pool *pool)

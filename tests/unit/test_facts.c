@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "input/recording/place.h"
-#include "input/recording/incident.h"
+#include "find/failure/place.h"
+#include "find/failure/incident.h"
 #include "case/line.h"
 #include "case/message.h"
 #include "case/source.h"

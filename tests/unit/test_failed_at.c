@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "input/text/failed_at.h"
+#include "find/words/failed_at.h"
 
 static void failed(const char *before, double step, double epoch, enum failed_first first)
 {

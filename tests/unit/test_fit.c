@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/fit/fit.h"
+#include "fit/fit.h"
 #include "dice.h"
 
 static void vary__is_a_name_and_two_numbers(void **state)

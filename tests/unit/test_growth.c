@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/fit/growth.h"
+#include "fit/growth.h"
 #include "dice.h"
 #include "program_make.h"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "input/machine/host.h"
+#include "read/machine/host.h"
 #include "tree_make.h"
 
 #define DEVICES	"/sys/bus/pci/devices/"

@@ -12,12 +12,12 @@
 
 #include "base/err.h"
 #include "formats/plain.h"
-#include "job/clocks.h"
-#include "job/flight.h"
-#include "job/folder.h"
-#include "job/identity.h"
-#include "job/order.h"
-#include "write/page_job.h"
+#include "find/job/clocks.h"
+#include "read/rank/flight.h"
+#include "read/rank/folder.h"
+#include "read/rank/identity.h"
+#include "find/job/order.h"
+#include "show/page_job.h"
 
 /* --- who ---------------------------------------------------------------------------------------- */
 

@@ -8,16 +8,16 @@
 
 #include <cmocka.h>
 
-#include "write/report.h"
-#include "input/recording/observe.h"
+#include "show/report.h"
+#include "find/failure/observe.h"
 #include "case/case.h"
 #include "case/ledger.h"
 #include "base/pool.h"
 #include "dice.h"
 #include "memory_make.h"
 #include "probe/usage.h"
-#include "write/report_ledger.h"
-#include "input/recording/trace_memory.h"
+#include "show/report_ledger.h"
+#include "read/recording/trace_memory.h"
 
 #define CARD 150110011392ull
 #define MODULE TORCH "nn/modules/module.py:1400:_apply"

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "base/pool.h"
-#include "input/recording/further.h"
-#include "input/recording/leftovers.h"
-#include "input/recording/place.h"
+#include "find/memory/further.h"
+#include "find/memory/leftovers.h"
+#include "find/failure/place.h"
 #include "memory_make.h"
 
 #define EPOCHS	1u		/* loops: in main() of train.py, except LAYERS */

@@ -11,13 +11,13 @@
 
 #include <cmocka.h>
 
-#include "input/text/complaint.h"
-#include "input/text/likeness.h"
-#include "input/text/log.h"
-#include "judge/text.h"
-#include "judge/verdict.h"
-#include "rules/kb.h"
-#include "rules/rules.h"
+#include "find/words/complaint.h"
+#include "find/words/likeness.h"
+#include "find/words/log.h"
+#include "verdict/text.h"
+#include "verdict/verdict.h"
+#include "verdict/rules/kb.h"
+#include "verdict/rules/rules.h"
 
 static void complaint__is_a_sentence_about_a_gpu_that_fails(void **state)
 {

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "input/live/target.h"
-#include "input/live/task.h"
-#include "judge/verdict.h"
+#include "read/live/target.h"
+#include "read/live/task.h"
+#include "verdict/verdict.h"
 #include "live_make.h"
 
 #define FIRST_MINOR	9u

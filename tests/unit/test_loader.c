@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "formats/elf_file.h"
-#include "input/machine/pyenv/loader_session.h"
+#include "read/machine/pyenv/loader_session.h"
 #include "pyenv_make.h"
 
 static struct pool pool;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "cuwhy/format.h"
-#include "write/memory_diff.h"
+#include "show/memory_diff.h"
 
 #define MIB (1ull << 20)
 #define LINES_MAX 8

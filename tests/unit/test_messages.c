@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "case/known_message.h"
-#include "input/text/log.h"
-#include "judge/verdict.h"
-#include "rules/kb.h"
+#include "find/words/log.h"
+#include "verdict/verdict.h"
+#include "verdict/rules/kb.h"
 
 static bool fits(const char *template, const char *text)
 {

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "input/recording/over_time.h"
+#include "find/memory/over_time.h"
 #include "memory_make.h"
-#include "input/recording/trace_memory.h"
+#include "read/recording/trace_memory.h"
 
 #define MODULE TORCH "nn/modules/module.py:1400:_apply"
 #define ADAM TORCH "optim/adamw.py:200:_init_group"

@@ -11,11 +11,11 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "input/recording/memory_map.h"
+#include "find/memory/memory_map.h"
 #include "memory_make.h"
-#include "write/page.h"
-#include "write/page_blocks.h"
-#include "write/page_flame.h"
+#include "show/page.h"
+#include "show/page_blocks.h"
+#include "show/page_flame.h"
 
 #define EVIL "</script><script>alert(1)</script><!-- & \xe2\x80\xa8 \xff.py"
 

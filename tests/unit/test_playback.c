@@ -10,11 +10,11 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "input/recording/playback.h"
+#include "find/memory/playback.h"
 #include "case/ledger.h"
 #include "base/pool.h"
 #include "memory_make.h"
-#include "write/torchsnap.h"
+#include "show/torchsnap.h"
 #include "dice.h"
 #include "events_make.h"
 

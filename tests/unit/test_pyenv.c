@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "input/machine/pyenv/packaging.h"
-#include "input/machine/pyenv/process.h"
-#include "input/machine/pyenv/pyenv.h"
-#include "input/machine/pyenv/torch.h"
+#include "read/machine/pyenv/packaging.h"
+#include "read/machine/pyenv/process.h"
+#include "read/machine/pyenv/pyenv.h"
+#include "read/machine/pyenv/torch.h"
 #include "pyenv_make.h"
 
 #define SITE	"/v/lib/python3.12/site-packages"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The question that tells causes apart (src/rules/question.h, kb/questions.def).
+ * The question that tells causes apart (src/verdict/rules/question.h, kb/questions.def).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "rules/kb.h"
-#include "rules/question.h"
+#include "verdict/rules/kb.h"
+#include "verdict/rules/question.h"
 
 static const struct question rows[] = {
 #define QUESTION(text, command, facts, ...) {text, command, facts, {__VA_ARGS__}},

@@ -15,7 +15,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "input/recording/ram_json.h"
+#include "read/recording/ram_json.h"
 #include "judge.h"
 #include "probe/ram.h"
 

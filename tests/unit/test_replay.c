@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "dice.h"
-#include "input/recording/trace_memory.h"
-#include "write/what_if.h"
+#include "read/recording/trace_memory.h"
+#include "show/what_if.h"
 #include "program_make.h"
 
 static struct replay_answer ask(const struct replay *r, const char *words, uint64_t total)

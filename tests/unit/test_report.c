@@ -7,9 +7,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "write/report.h"
-#include "write/report_wrap.h"
-#include "input/dump/culprit.h"
+#include "show/report.h"
+#include "show/report_wrap.h"
+#include "find/fault/culprit.h"
 #include "judge.h"
 
 #define G(x, y, z) ((const uint32_t[3]){x, y, z})

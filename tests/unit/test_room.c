@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "dice.h"
-#include "input/recording/room.h"
+#include "find/memory/room.h"
 
 #define MIB	(1ull << 20)
 #define BASE	(1ull << 40)

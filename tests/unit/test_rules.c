@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "dump_find.h"
 #include "judge.h"
-#include "rules/kb.h"
-#include "rules/rules.h"
+#include "verdict/rules/kb.h"
+#include "verdict/rules/rules.h"
 
 #define G(x, y, z) ((const uint32_t[3]){x, y, z})
 #define GIB (1ull << 30)

@@ -24,9 +24,9 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/json.h"
-#include "input/recording/recording.h"
-#include "cmd/run/run_waiters.h"
-#include "input/recording/trace.h"
+#include "read/recording/recording.h"
+#include "run/run_waiters.h"
+#include "read/recording/trace.h"
 #include "trace_make.h"
 
 /* --- clients ---------------------------------------------------------------------------------- */

@@ -12,8 +12,8 @@
 
 #include "base/err.h"
 #include "judge.h"
-#include "input/machine/machine.h"
-#include "judge/doctor.h"
+#include "read/machine/machine.h"
+#include "verdict/doctor.h"
 
 #define NO_GPU "{\"cuwhy_bundle\": 1, \"host\": {\"kernel\": {\"nvidia\": false}, \"gpu\": [], \"node\": []}, \"variables\": {}," \
 	"\"nvml\": {\"trouble\": \"no-library\"}, \"cuda\": {\"trouble\": \"no-library\"}}"

@@ -5,7 +5,7 @@
 #include "rec_make.h"
 
 #include "base/err.h"
-#include "input/recording/events.h"
+#include "read/recording/events.h"
 
 /* ---- a model that remembers everything ---------------------------------------------------------------- */
 

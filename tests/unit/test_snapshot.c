@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "input/snapshot/observe.h"
-#include "judge/verdict.h"
+#include "find/memory/observe_snapshot.h"
+#include "verdict/verdict.h"
 #include "snap_make.h"
 
 #define UNUSED(state)	(void)(state)

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "input/text/log.h"
-#include "input/text/runs.h"
-#include "input/text/stamp.h"
+#include "find/words/log.h"
+#include "find/words/runs.h"
+#include "read/text/stamp.h"
 
 static double stamp(const char *line)
 {

@@ -13,12 +13,12 @@
 
 #include "assert_make.h"
 #include "formats/image.h"
-#include "input/dump/culprit.h"
-#include "input/dump/sass_run.h"
-#include "input/dump/strays.h"
-#include "judge/address.h"
-#include "judge/fault.h"
-#include "judge/late.h"
+#include "find/fault/culprit.h"
+#include "find/fault/sass_run.h"
+#include "find/fault/strays.h"
+#include "find/fault/address.h"
+#include "find/fault/fault.h"
+#include "find/fault/late.h"
 #include "trace_builder.h"
 
 #define BASE   0x7f1298000000ull

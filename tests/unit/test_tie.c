@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "case/case.h"
-#include "judge/tie.h"
+#include "verdict/tie.h"
 
 /* A failure as each kind of input describes it: the same process, kernel, size and machine, unless `other`. */
 struct told {

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "write/pickle_write.h"
-#include "write/torchsnap.h"
-#include "input/recording/trace.h"
+#include "show/pickle_write.h"
+#include "show/torchsnap.h"
+#include "read/recording/trace.h"
 #include "trace_make.h"
 
 /* --- the pickle; what is expected are Python's own encodings of these values ------------------- */

@@ -15,7 +15,7 @@
 #include "base/fs.h"
 #include "compat/cuda_errors.h"
 #include "formats/demangle.h"
-#include "input/recording/trace_memory.h"
+#include "read/recording/trace_memory.h"
 #include "trace_make.h"
 
 /* A copy of the trace, so that the sanitizer detects a read beyond `len`. */

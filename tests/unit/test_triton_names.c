@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "input/recording/triton_names.h"
+#include "find/failure/triton_names.h"
 
 static struct triton_param p[TRITON_PARAMS];
 

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/pool.h"
-#include "input/recording/turns.h"
+#include "find/memory/turns.h"
 #include "trace_make.h"
 
 #define EPOCHS	1u		/* loops */

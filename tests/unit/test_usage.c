@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "input/recording/usage_json.h"
+#include "read/recording/usage_json.h"
 #include "probe/holder.h"
 #include "probe/usage.h"
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "assert_make.h"
-#include "input/dump/sass_run.h"
-#include "input/dump/values.h"
+#include "find/fault/sass_run.h"
+#include "find/fault/values.h"
 
 #define BASE	0x7f1298760000ull
 #define STEPS	20000

@@ -15,8 +15,8 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/err.h"
-#include "input/machine/machine.h"
-#include "input/machine/variables.h"
+#include "read/machine/machine.h"
+#include "read/machine/variables.h"
 
 static struct pool pool;
 

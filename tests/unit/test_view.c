@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "dice.h"
-#include "input/dump/culprit.h"
-#include "input/dump/observe.h"
+#include "find/fault/culprit.h"
+#include "find/fault/observe_dump.h"
 
 #define BASE	0x7d45ee400000ull
 #define APART	((uint64_t)1 << 32)	/* tensors */

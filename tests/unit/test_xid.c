@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cmd/run/run_xid.h"
-#include "input/recording/xid_json.h"
+#include "run/run_xid.h"
+#include "read/recording/xid_json.h"
 #include "judge.h"
 #include "dump_find.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cuwhy/format.h"
-#include "input/recording/trace.h"
+#include "read/recording/trace.h"
 
 #define TB_BYTES	(1 << 20)
 #define TB_HEAP		(128 << 10)

@@ -10,7 +10,7 @@ function unpacked(text) {
   return bytes;
 }
 
-// Columns are numbers with seven bits in a byte, deflated, in base64 (src/write/page_blocks.c).
+// Columns are numbers with seven bits in a byte, deflated, in base64 (src/show/page_blocks.c).
 async function bytesOf(text) {
   const packed = unpacked(text);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sim/sim_cards.h"
-#include "sim/sim_spec.h"
-#include "sim/sim_uuid.h"
+#include "sim/cuda/sim_cards.h"
+#include "sim/cuda/sim_spec.h"
+#include "sim/cuda/sim_uuid.h"
 
 struct machine machine;
 

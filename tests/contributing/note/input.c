@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "case/case.h"
-#include "input/input.h"
+#include "find/input.h"
 
 #define NOTE_MAGIC "cuwhy-note\n"
 #define NOTE_MAX   4096

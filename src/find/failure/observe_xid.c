@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the kernel log says about the time of an incident: Xids distinguish a defective GPU from a faulty program.
+ */
+#include <string.h>
+
+#include "find/failure/observe.h"
+#include "formats/xid.h"
+#include "compat/cuda_errors.h"
+#include "read/recording/trace.h"
+
+bool xid_matters(uint32_t code)
+{
+	return code == CODE_ECC_UNCORRECTABLE || code == CODE_NVLINK_UNCORRECTABLE || cuda_error_sticky(code);
+}
+
+/* The GPU that the incident happened on, NULL when that is not known. */
+static const uint8_t *uuid_of(const struct incident *i, const struct cw_header *h)
+{
+	static const uint8_t none[16];
+	uint32_t n = h->device_count < CW_MAX_DEVICES ? h->device_count : 0;
+	int32_t d = n == 1 ? 0 : i->lead->device;
+
+	if (d < 0 || (uint32_t)d >= n || memcmp(h->device[d].uuid, none, sizeof(none)) == 0)
+		return NULL;
+	return h->device[d].uuid;
+}
+
+const struct xid *incident_xid(const struct incident *i, const struct trace *t, int *about)
+{
+	const struct xid_log *log = i->xids;
+	const struct cw_header *h = trace_header(t);
+	const struct xid *found = NULL;
+
+	for (size_t k = 0; log && log->readable && k < log->n; k++) {
+		const struct xid *x = &log->line[k];
+		int ours = xid_is_about(log, x, h->pid, uuid_of(i, h));
+
+		if (ours == 0 || (found && xid_class(x->number) <= xid_class(found->number)))
+			continue;
+		found = x;
+		*about = ours;
+	}
+	return found;
+}
+
+void fill_xid(struct casefile *f, const struct incident *i, const struct trace *t)
+{
+	int about = -1;
+	const struct xid *x = incident_xid(i, t, &about);
+
+	if (!x && (!i->xids || !i->xids->readable || i->xids->lost))
+		return;
+	fact_set_number(f, FACT_xid_number, x ? x->number : 0);
+	fact_set_text(f, FACT_xid_class, x ? xid_class_id(xid_class(x->number)) : "");
+	fact_set_text(f, FACT_xid_text, x ? x->text : "");
+	fact_set_text(f, FACT_xid_meaning, x ? xid_meaning(x->number) : "");
+	fact_set_flag(f, FACT_xid_ours, about == 1);
+}

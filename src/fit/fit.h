@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cuwhy fit`: dry runs of a program on simulated cards, whose memory is played back on others.
+ */
+#ifndef CUWHY_FIT_H
+#define CUWHY_FIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "cmd/cards.h"
+#include "fit/growth.h"
+#include "cmd/replays.h"
+#include "run/run_mark.h"
+
+/* --- dry runs -------------------------------------------------------------------------------------- */
+
+struct fit_runs {
+	char *folder;			/* of everything below; removed at the end */
+	const char *steps;		/* "auto", "all" or a number */
+	unsigned devices;		/* of each run */
+	unsigned n;			/* runs so far */
+	const char *how;		/* --writes, or NULL */
+	const char *keep;		/* --keep-writes, or NULL: the first run's are in DIR/1 */
+	char *module;			/* folder of the module that ends trainings */
+	struct mark mark;		/* on `folder` */
+	json_t *writes;			/* dry_run.writes of the run that wrote most; NULL = none ended */
+};
+
+struct fit_run {
+	bool fits;			/* it did not run out of memory */
+	unsigned stopped;		/* after so many optimizer steps; 0: it ran to its end */
+	char *folder;			/* the recording */
+};
+
+int fit_runs_begin(struct fit_runs *r, struct err *e);
+void fit_runs_end(struct fit_runs *r);
+
+/* Runs the words on a simulated card with that much memory (NULL: its own). 0; -errno with `e` filled when the program failed for
+ * another reason than memory, or could not be started. */
+#define FIT_NO_LIMIT "4T"
+int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *card, const char *memory,
+	    char *const *words, struct err *e);
+void fit_run_release(struct fit_run *run);
+
+/* --- one value of the program's words after the other ------------------------------------------------ */
+
+struct fit_vary {
+	char *name;			/* "batch-size"; owned */
+	uint64_t from, to;
+};
+
+/* "batch-size=4..64" */
+int fit_vary_parse(struct fit_vary *v, const char *text, struct err *e);
+
+/* The words with the value: in place of "{}", of what follows "--NAME", or at their end. Free each and the list. */
+char **fit_vary_words(const struct fit_vary *v, char *const *words, uint64_t value);
+void fit_words_free(char **words);
+
+/* The largest value that fits: by doubling and halving, and where the memory needed grows like a line, along it. 0, with `from` - 1
+ * when not even the first fits; or what `ask` answered below 0. */
+struct fit_try {
+	uint64_t value;
+	bool fits;
+	double excess;			/* bytes needed beyond the card; below 0: it has so many more */
+};
+struct fit_search {
+	int (*ask)(void *of, struct fit_try *one);
+	void *of;
+};
+int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint64_t *largest);
+
+/* --- the largest size, from recordings of several -------------------------------------------------------- */
+
+struct fit_sized {			/* a recording */
+	uint64_t size;
+	struct replays all;
+};
+
+struct fit_sizes {
+	struct fit_sized list[GROWTH_SIZES_MAX];	/* ascending */
+	size_t n;
+	struct growth *growth;		/* of each process and GPU */
+	size_t n_growths;
+	uint64_t most;			/* larger sizes are not tried */
+};
+
+/* 0: not even size 1. */
+struct fit_sizes_answer {
+	uint64_t largest;
+	uint64_t low, high;		/* it is in between */
+	bool exact;
+	unsigned doubts, growth_doubts;	/* bits by enum replay_doubt and enum growth_doubt */
+};
+
+/* "8,16" and as many recordings. -errno with `e` filled when these cannot be compared. */
+int fit_sizes_open(struct fit_sizes *s, const char *sizes, char *const *paths, struct err *e);
+void fit_sizes_close(struct fit_sizes *s);
+
+void fit_sizes_largest(const struct fit_sizes *s, const struct card_model *card, struct fit_sizes_answer *a);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The largest size that fits a card, from recordings of several sizes: what the program would ask for at another size
+ * (growth.h), played back.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "fit/fit.h"
+
+#define FAR  4			/* times the largest recorded size: beyond, libraries may do something else */
+#define MOST 64			/* times it: nothing larger is tried */
+
+/* --- opening ------------------------------------------------------------------------------------------ */
+
+static int parse_sizes(struct fit_sizes *s, const char *text, struct err *e)
+{
+	char *copy = xstrdup(text), *rest = NULL;
+	int rc = 0;
+
+	for (char *word = strtok_r(copy, ", ", &rest); rc == 0 && word; word = strtok_r(NULL, ", ", &rest)) {
+		uint64_t size;
+
+		if (s->n == GROWTH_SIZES_MAX)
+			rc = err_set(e, -EINVAL, "--sizes takes at most %d numbers", GROWTH_SIZES_MAX);
+		else if (!str_u64(word, &size) || !size || size > UINT32_MAX)
+			rc = err_set(e, -EINVAL, "--sizes takes numbers from 1 on, not '%s'", word);
+		else
+			s->list[s->n++].size = size;
+	}
+	free(copy);
+	return rc;
+}
+
+static int check_sizes(const struct fit_sizes *s, char *const *paths, struct err *e)
+{
+	size_t n = 0;
+
+	while (paths[n])
+		n++;
+	if (n != s->n) {
+		err_set(e, -EINVAL, "--sizes has %zu number%s, and there %s %zu recording%s", s->n,
+			s->n == 1 ? "" : "s", n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
+		return err_hint(e, "for example: cuwhy fit --sizes 8,16 out8/ out16/");
+	}
+	if (n < 2)
+		return err_set(e, -EINVAL, "--sizes needs two recordings or more");
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = i + 1; k < n; k++)
+			if (s->list[i].size == s->list[k].size)
+				return err_set(e, -EINVAL, "--sizes has %" PRIu64 " twice", s->list[i].size);
+	return 0;
+}
+
+static int by_size(const void *x, const void *y)
+{
+	const struct fit_sized *a = x, *b = y;
+
+	return (a->size > b->size) - (a->size < b->size);
+}
+
+/* Ranks of one run are told apart by their GPUs. */
+static int by_device(const void *x, const void *y)
+{
+	const struct replayed *a = x, *b = y;
+
+	return (a->device > b->device) - (a->device < b->device);
+}
+
+static int open_one(struct fit_sized *one, const char *path, struct err *e)
+{
+	int rc = replays_open(&one->all, path, e);
+
+	if (rc)
+		return rc;
+	xsort(one->all.list, one->all.n, sizeof(*one->all.list), by_device);
+	for (size_t i = 0; i < one->all.n; i++)
+		if (replay_facts(one->all.list[i].replay)->ran_out) {
+			err_set(e, -EINVAL,
+				"the program ran out of memory in '%s': what it would have needed is not known", path);
+			return err_hint(e, "record a smaller size, or a dry run on a larger card: "
+					   "cuwhy run --gpu sim:h200,memory=4T --memory-trace ...");
+		}
+	return 0;
+}
+
+/* The n-th process and GPU, in all of the recordings. */
+static int compare(struct fit_sizes *s, size_t nth, struct err *e)
+{
+	struct growth_recording list[GROWTH_SIZES_MAX];
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct replays *all = &s->list[i].all;
+
+		if (all->n != s->list[0].all.n)
+			return err_set(e, -EINVAL,
+				       "the recordings differ: %zu and %zu processes with PyTorch's memory on a GPU",
+				       s->list[0].all.n, all->n);
+		list[i] = (struct growth_recording){(double)s->list[i].size, all->list[nth].replay, all->list[nth].trace};
+	}
+	growth_init(&s->growth[nth], list, s->n);
+	s->n_growths = nth + 1;
+	return 0;
+}
+
+int fit_sizes_open(struct fit_sizes *s, const char *sizes, char *const *paths, struct err *e)
+{
+	int rc;
+
+	*s = (struct fit_sizes){.n = 0};
+	rc = parse_sizes(s, sizes, e);
+	if (rc == 0)
+		rc = check_sizes(s, paths, e);
+	for (size_t i = 0; rc == 0 && i < s->n; i++)
+		rc = open_one(&s->list[i], paths[i], e);
+	if (rc)
+		return rc;
+	xsort(s->list, s->n, sizeof(*s->list), by_size);
+	s->most = MOST * s->list[s->n - 1].size;
+	s->growth = xcalloc(s->list[0].all.n + 1, sizeof(*s->growth));
+	for (size_t i = 0; rc == 0 && i < s->list[0].all.n; i++)
+		rc = compare(s, i, e);
+	return rc;
+}
+
+void fit_sizes_close(struct fit_sizes *s)
+{
+	for (size_t i = 0; i < s->n_growths; i++)
+		growth_release(&s->growth[i]);
+	for (size_t i = 0; i < s->n; i++)
+		replays_close(&s->list[i].all);
+	free(s->growth);
+	*s = (struct fit_sizes){.n = 0};
+}
+
+/* --- the largest ----------------------------------------------------------------------------------------- */
+
+struct asking {
+	const struct fit_sizes *s;
+	const struct card_model *card;
+	int lean;			/* 1: as if all that is unsure needed more memory; -1: less; 0: as it is likely */
+	unsigned doubts;
+};
+
+static int ask_size(void *of, struct fit_try *one)
+{
+	struct asking *a = of;
+	const struct fit_sized *largest = &a->s->list[a->s->n - 1];
+
+	one->fits = true;
+	for (size_t i = 0; one->fits && i < a->s->n_growths; i++) {
+		struct replay *r = growth_at(&a->s->growth[i], (double)one->value, a->lean);
+		struct replay_question q = replay_same(r);
+		struct replay_answer answer;
+
+		what_if_on_card(&q, &largest->all.list[i], a->card);
+		q.outside_more += a->lean * (int64_t)q.unsure;
+		q.unsure = 0;
+		replay_ask(r, &q, &answer);
+		one->fits = answer.fits;
+		a->doubts |= answer.doubts;
+		replay_free(r);
+	}
+	return 0;
+}
+
+/* From 1 up to `most`; 0: none. */
+static uint64_t search(struct asking *a, uint64_t most)
+{
+	struct fit_vary range = {.from = 1, .to = most};
+	struct fit_search s = {ask_size, a};
+	uint64_t largest = 0;
+
+	fit_vary_largest(&range, &s, &largest);
+	return largest;
+}
+
+static bool fits(struct asking *a, uint64_t size)
+{
+	struct fit_try one = {.value = size};
+
+	ask_size(a, &one);
+	return one.fits;
+}
+
+void fit_sizes_largest(const struct fit_sizes *s, const struct card_model *card, struct fit_sizes_answer *a)
+{
+	struct asking likely = {s, card, 0, 0}, more = {s, card, 1, 0}, less = {s, card, -1, 0};
+
+	*a = (struct fit_sizes_answer){.largest = search(&likely, s->most)};
+	a->low = !a->largest || fits(&more, a->largest) ? a->largest : search(&more, a->largest - 1);
+	a->high = a->largest == s->most || !fits(&less, a->largest + 1) ? a->largest : search(&less, s->most);
+	a->doubts = likely.doubts;
+	for (size_t i = 0; i < s->n_growths; i++) {
+		a->growth_doubts |= s->growth[i].doubts;
+		for (size_t k = 0; k < s->n; k++)
+			a->doubts |= replay_facts(s->list[k].all.list[i].replay)->doubts;
+	}
+	if (a->largest > FAR * s->list[s->n - 1].size)
+		a->growth_doubts |= 1u << GROWTH_FAR;
+	a->exact = !a->doubts && !a->growth_doubts && a->low == a->high;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which values of an option fit: the program's words for each, and the search for the largest.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "fit/fit.h"
+
+#define PLACEHOLDER "{}"
+
+int fit_vary_parse(struct fit_vary *v, const char *text, struct err *e)
+{
+	const char *is = strchr(text, '='), *dots = is ? strstr(is, "..") : NULL;
+	char *from = dots ? xasprintf("%.*s", (int)(dots - is - 1), is + 1) : NULL;
+	bool good = dots && is > text && str_u64(from, &v->from) && str_u64(dots + 2, &v->to) && v->from > 0 &&
+		    v->to >= v->from;
+
+	free(from);
+	if (!good) {
+		err_set(e, -EINVAL, "--vary takes a name and two numbers, not '%s'", text);
+		return err_hint(e, "for example --vary batch-size=4..64");
+	}
+	text += strspn(text, "-");
+	v->name = xasprintf("%.*s", (int)(is - text), text);
+	return 0;
+}
+
+/* The same option: "--batch_size" is "batch-size". Its length in the word, 0: another one. */
+static size_t names_option(const char *word, const char *name)
+{
+	size_t dashes = strspn(word, "-"), i = 0;
+
+	for (; name[i]; i++) {
+		char a = word[dashes + i], b = name[i];
+
+		if ((a == '_' ? '-' : a) != (b == '_' ? '-' : b))
+			return 0;
+	}
+	return dashes + i;
+}
+
+static char *with_value(const char *word, uint64_t value)
+{
+	const char *at = strstr(word, PLACEHOLDER);
+
+	if (!at)
+		return xstrdup(word);
+	return xasprintf("%.*s%" PRIu64 "%s", (int)(at - word), word, value, at + strlen(PLACEHOLDER));
+}
+
+static bool has_placeholder(char *const *words)
+{
+	for (; *words; words++)
+		if (strstr(*words, PLACEHOLDER))
+			return true;
+	return false;
+}
+
+/* "--name VALUE", "--name=VALUE" and "name=VALUE" become the new value. True: word `i` has it. */
+static bool replace_value(char **out, size_t i, const struct fit_vary *v, uint64_t value)
+{
+	size_t len = names_option(out[i], v->name);
+	char *old = out[i];
+
+	if (len && old[len] == '=') {
+		out[i] = xasprintf("%.*s=%" PRIu64, (int)len, old, value);
+	} else if (len && !old[len] && old[0] == '-' && out[i + 1]) {
+		old = out[i + 1];
+		out[i + 1] = xasprintf("%" PRIu64, value);
+	} else {
+		return false;
+	}
+	free(old);
+	return true;
+}
+
+char **fit_vary_words(const struct fit_vary *v, char *const *words, uint64_t value)
+{
+	size_t n = 0;
+	char **out;
+	bool found = has_placeholder(words);
+
+	while (words[n])
+		n++;
+	out = xcalloc(n + 3, sizeof(*out));
+	for (size_t i = 0; i < n; i++)
+		out[i] = with_value(words[i], value);
+	for (size_t i = 1; i < n && !found; i++)
+		found = replace_value(out, i, v, value);
+	if (!found) {
+		out[n] = xasprintf("--%s", v->name);
+		out[n + 1] = xasprintf("%" PRIu64, value);
+	}
+	return out;
+}
+
+void fit_words_free(char **words)
+{
+	for (size_t i = 0; words && words[i]; i++)
+		free(words[i]);
+	free(words);
+}
+
+/* Where a line through two values crosses the card's memory; 0: it does not. */
+static uint64_t crossing(const struct fit_try *a, const struct fit_try *b)
+{
+	double per_value = (b->excess - a->excess) / ((double)b->value - (double)a->value), at;
+
+	if (a->value == b->value || per_value <= 0)
+		return 0;
+	at = (double)b->value - b->excess / per_value;
+	return at >= 1 && at < 1e15 ? (uint64_t)at : 0;
+}
+
+/* What is known: the largest value that fits, the one before it, and the smallest that does not. Value 0: none yet. */
+struct bracket {
+	struct fit_try good, before, bad;
+	unsigned tries;
+};
+
+static uint64_t half_way(const struct fit_vary *v, const struct bracket *b)
+{
+	if (b->bad.value)
+		return b->good.value + (b->bad.value - b->good.value) / 2;
+	return b->good.value > v->to / 2 ? v->to : 2 * b->good.value;
+}
+
+/* Every third step is half of the way, in case the memory needed does not grow like a line. */
+static uint64_t next_value(const struct fit_vary *v, const struct bracket *b)
+{
+	uint64_t last = b->bad.value ? b->bad.value - 1 : v->to, guess = 0;
+
+	if (!b->tries)
+		return v->from;
+	if (b->tries > 1 && b->tries % 3)
+		guess = crossing(b->bad.value ? &b->bad : &b->before, &b->good);
+	if (!guess)
+		guess = half_way(v, b);
+	return guess <= b->good.value ? b->good.value + 1 : guess > last ? last : guess;
+}
+
+int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint64_t *largest)
+{
+	struct bracket b = {.tries = 0};
+	int rc = 0;
+
+	for (; rc >= 0 && b.good.value < v->to && b.bad.value != v->from && b.good.value + 1 != b.bad.value; b.tries++) {
+		struct fit_try one = {.value = next_value(v, &b)};
+
+		rc = s->ask(s->of, &one);
+		if (rc >= 0 && one.fits) {
+			b.before = b.good;
+			b.good = one;
+		} else if (rc >= 0) {
+			b.bad = one;
+		}
+	}
+	*largest = b.good.value ? b.good.value : v->from - 1;
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What torch.cuda.memory._dump_snapshot writes, in compact arrays: segments, blocks, events, stacks.
+ *
+ * Nothing in the file is executed: only the opcodes that such a file needs are read (pickle.c). An event costs 32
+ * bytes here, and 8 while the file is read; stacks, frames and strings are kept once.
+ */
+#ifndef CUWHY_SNAPSHOT_H
+#define CUWHY_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "read/snapshot/intern.h"
+
+struct err;
+
+enum snap_word {
+#define WORD(id, text) W_##id,
+#include "read/snapshot/snap_words.def"
+#undef WORD
+	W_COUNT
+};
+
+enum snap_action {
+	SNAP_OTHER, SNAP_ALLOC, SNAP_FREE_REQUESTED, SNAP_FREE_COMPLETED, SNAP_SEGMENT_ALLOC, SNAP_SEGMENT_FREE,
+	SNAP_SEGMENT_MAP, SNAP_SEGMENT_UNMAP, SNAP_SNAPSHOT, SNAP_OOM
+};
+
+enum snap_state { SNAP_INACTIVE, SNAP_PENDING, SNAP_ALLOCATED };
+
+#define SNAP_NONE	UINT32_MAX
+#define SNAP_DEVICES	256		/* on one machine */
+
+struct snap_event {
+	uint64_t addr;		/* for an oom: bytes free on the device */
+	uint64_t size;
+	uint64_t time_us;	/* 0 = not in the file */
+	uint32_t stack;		/* 0 = none */
+	uint8_t action;		/* enum snap_action */
+};
+
+struct snap_block {
+	uint64_t addr, size;
+	uint64_t requested;	/* 0 = not known */
+	uint32_t stack;
+	uint8_t state;		/* enum snap_state */
+};
+
+struct snap_segment {
+	uint64_t addr, size, stream;
+	uint64_t pool[2];
+	uint32_t first, n;	/* its blocks */
+	uint32_t stack;
+	int32_t device;
+	bool small, expandable;
+};
+
+struct snap_frame {
+	uint32_t file, function, line;
+};
+
+struct snap_range {
+	uint32_t first, n;
+};
+
+struct snapshot {
+	struct snap_segment *segment;
+	size_t n_segments, cap_segments;
+	struct snap_block *block;
+	size_t n_blocks, cap_blocks;
+	struct snap_event *event;
+	size_t n_events, cap_events;
+	struct snap_range segments;	/* device memory only: a file may also have pinned memory */
+	struct snap_range *trace;	/* events of each device, oldest first */
+	size_t n_traces, cap_traces;
+	struct intern text, frame, stack, pool;
+	/* settings of the allocator */
+	bool settings_known, expandable;
+	uint32_t conf;			/* text */
+	uint64_t impossible;		/* figures that cannot be true, and were left out */
+};
+
+/* Does a file that starts like this (uncompressed) look like one? Pickles of protocol 2 to 5 do. */
+bool snap_is_snapshot(const void *head, size_t len);
+
+/* NULL, with `e` filled, when it cannot be read or is not a snapshot. */
+struct snapshot *snap_open(const char *path, struct err *e);
+struct snapshot *snap_from_bytes(const void *bytes, size_t len, struct err *e);
+void snap_free(struct snapshot *s);
+
+const char *snap_text(const struct snapshot *s, uint32_t text);
+const struct snap_frame *snap_frame(const struct snapshot *s, uint32_t frame);
+const uint32_t *snap_stack(const struct snapshot *s, uint32_t stack, size_t *n);	/* frames, innermost first */
+
+/* Devices that have segments or events are below this. */
+int snap_devices(const struct snapshot *s);
+struct snap_range snap_trace(const struct snapshot *s, int device);
+
+#endif

@@ -1,0 +1,1087 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which turn of which Python loops a thread is in.
+ *
+ * Frames are seen only at events, and a loop whose body is one call never moves its own instruction. So each loop is
+ * asked itself: a `for` loop keeps its iterator on the frame's stack (rec_python_loops.c knows where), and the position of a
+ * list, a range, an enumerate() says which turn this is. The others (generators, `while`) have turned if their frame
+ * went backwards within the loop, or stands where it stood and its variables have changed: only the frame itself
+ * changes those. A frame that was in an inner loop and still is has turned the outer one if the inner one began anew, or if
+ * variables have changed that only the outer one sets. A function that was called again although no loop around it says so is called by C code (map), and its
+ * caller's line stands for the loop; also if C code has called another one meanwhile.
+ *
+ * Whatever is read belongs to frames that the walk has just confirmed, and is kept alive by them.
+ */
+#include <string.h>
+
+#include "recorder/rec_python.h"
+#include "recorder/rec_segment.h"
+
+#define LOOPS_MAX	2048u		/* in the recording; index 0 is not used */
+#define RECORDS		16384u
+#define CALLS		0x80000000u	/* in turn_level.loop */
+#define CALL_SLOTS	1024u
+#define LEVEL_EXACT	CW_TURN_EXACT
+#define LEVEL_READ	2u		/* its iterator tells the turn */
+#define LEVEL_OF_GENERATOR 4u
+
+/* ---- iterators: where they keep their position ---------------------------------------------------------------- */
+
+enum reads { READS_NOT, READS_INDEX, READS_RANGE, READS_DICT, READS_SET, READS_BACK, READS_ENUM, READS_ZIP, READS_MAP,
+	READS_COUNT,
+	READS_ISLICE
+};
+
+#define ITERATORS(X)                                                                      \
+	X(PyListIter_Type, READS_INDEX) X(PyTupleIter_Type, READS_INDEX) X(PySeqIter_Type, READS_INDEX) \
+	X(PyUnicodeIter_Type, READS_INDEX) X(PyRangeIter_Type, READS_RANGE) X(PyEnum_Type, READS_ENUM) \
+	X(PyZip_Type, READS_ZIP) X(PyMap_Type, READS_MAP) X(PySetIter_Type, READS_SET)  \
+	X(PyDictIterKey_Type, READS_DICT) X(PyDictIterValue_Type, READS_DICT) X(PyDictIterItem_Type, READS_DICT) \
+					X(PyListRevIter_Type, READS_BACK)
+
+enum {
+#define X(name, reads) ITERATOR_##name,
+	ITERATORS(X)
+#undef X
+	N_ITERATORS
+};
+
+HOT_DATA static struct {
+	bool on;
+	uint32_t locals;		/* offset in a frame */
+} hot_turns;
+static struct {
+	struct cw_loop *loop;		/* the chunk; made when the first loop is needed */
+	uint32_t n_loops;
+	const void *type[N_ITERATORS];
+	struct slot calls[CALL_SLOTS];	/* lines that stand for C code that repeats */
+	struct cw_turn *record;
+	uint32_t n_records, free, free_last;	/* offs: those that were freed first are used again first */
+	uint32_t spare;			/* off of one without blocks that may soon have some again, 0 = none */
+	uint64_t serial;
+} turns;
+static struct spin turns_lock;
+LOCK_LISTED(turns_lock, turns_lock);
+
+static const void *load(const void *from, uint32_t offset)
+{
+	const void *v;
+
+	memcpy(&v, (const char *)from + offset, sizeof(v));
+	return v;
+}
+
+static int64_t load_number(const void *from, uint32_t offset)
+{
+	int64_t v;
+
+	memcpy(&v, (const char *)from + offset, sizeof(v));
+	return v;
+}
+
+static enum reads reads_of(const void *type)
+{
+	static const uint8_t how[] = {
+#define X(name, reads) reads,
+		ITERATORS(X)
+#undef X
+	};
+	const char *name;
+
+	for (uint32_t i = 0; i < N_ITERATORS; i++)
+		if (type == turns.type[i])
+			return how[i];
+	name = load(type, 24);		/* tp_name */
+	if (!name || strncmp(name, "itertools.", 10) != 0)
+		return name && strcmp(name, "str_ascii_iterator") == 0 ? READS_INDEX : READS_NOT;
+	return strcmp(name + 10, "count") == 0 ? READS_COUNT : strcmp(name + 10, "islice") == 0 ? READS_ISLICE : READS_NOT;
+}
+
+struct reading {
+	int64_t word;			/* the number at offset `at` of the iterator itself; `at` 0: it is elsewhere */
+	uint8_t at;
+	int64_t turns;			/* elements taken, counted from `base` */
+	int64_t base;
+	bool exact;			/* if this were the first look at the loop: the turn is turns - base for certain */
+};
+
+/* `how`: as reads_of() says of its type. */
+static bool read_iterator(const void *it, enum reads how, unsigned depth, struct reading *r)
+{
+	struct reading inner;
+	const void *items;
+	bool first = false;		/* this is the first turn, or taken for it */
+
+	*r = (struct reading){.at = 16, .exact = true};
+	switch (how) {
+	case READS_NOT:
+		return false;
+	case READS_INDEX:
+		r->turns = load_number(it, 16);
+		break;
+	case READS_RANGE:		/* since 3.12: next, step, left; before: index, start, step, length */
+		if (py.l.minor < 12) {
+			r->turns = load_number(it, 16);
+			break;
+		}
+		r->at = 32;
+		r->turns = -load_number(it, 32);
+		first = true;
+		r->exact = load_number(it, 16) == load_number(it, 24);	/* a range from 0 */
+		break;
+	case READS_BACK:		/* the index of the next, the list */
+		items = load(it, 24);
+		if (!items)
+			return false;
+		r->turns = load_number(items, 16) - 1 - load_number(it, 16);
+		break;
+	case READS_DICT:		/* the dict, its size, position, result, how many are left */
+		r->at = 48;
+		r->turns = load_number(it, 24) - load_number(it, 48);
+		break;
+	case READS_SET:
+		r->at = 40;
+		r->turns = load_number(it, 24) - load_number(it, 40);
+		break;
+	case READS_ENUM:		/* counts from any number: only what it counts can say which turn is the first */
+		r->turns = load_number(it, 16);
+		items = load(it, 24);
+		if (depth < 3 && read_iterator(items, reads_of(load(items, 8)), depth + 1, &inner) && inner.exact)
+			r->base = r->turns - (inner.turns - inner.base);
+		else
+			first = r->turns != 1;
+		r->exact = !first;
+		break;
+	case READS_COUNT:		/* likewise */
+		r->turns = load_number(it, 16);
+		r->exact = r->turns == 1;
+		first = !r->exact;
+		break;
+	case READS_ISLICE:
+		r->at = 48;
+		r->turns = load_number(it, 48);
+		r->exact = r->turns == 1;
+		first = !r->exact;
+		break;
+	case READS_ZIP:
+	case READS_MAP:			/* a tuple of iterators: 24 is its first */
+		items = load(it, how == READS_ZIP ? 24 : 16);
+		items = items && load_number(items, 16) > 0 ? load(items, 24) : NULL;
+		if (!items || depth > 2 || !read_iterator(items, reads_of(load(items, 8)), depth + 1, r))
+			return false;
+		r->at = 0;
+		return true;
+	}
+	if (first)
+		r->base = r->turns - 1;
+	r->word = load_number(it, r->at);
+	return true;
+}
+
+/* Those whose number is the number of turns, or the number of turns that are left. */
+static int8_t pace_of(enum reads how)
+{
+	switch (how) {
+	case READS_INDEX:
+	case READS_ENUM:
+	case READS_COUNT:
+	case READS_ISLICE:
+		return 1;
+	case READS_RANGE:
+		return py.l.minor < 12 ? 1 : -1;
+	default:
+		return 0;
+	}
+}
+
+/* Those that count an element only after they have it: while it is being made, the turn has already begun. */
+static bool counts_late(enum reads how)
+{
+	return how == READS_ENUM || how == READS_ISLICE;
+}
+
+/* ---- one loop ------------------------------------------------------------------------------------------------ */
+
+static const uint64_t nothing;
+
+/* The address of a variable in a frame, or of nothing. */
+static const uint64_t *variable(const char *frame, uint32_t i, bool exists)
+{
+	return exists ? (const uint64_t *)(const void *)(frame + hot_turns.locals) + i : &nothing;
+}
+
+static inline uint64_t state_of(const struct turn_level *l)
+{
+	uint64_t h = *l->var[0];
+
+	return (h << 21 | h >> 43) ^ *l->var[1];
+}
+
+static inline const void *in_slot(const struct turn_level *l)
+{
+	return l->slot ? UNTAGGED(*l->slot) : NULL;
+}
+
+static bool level_read(const struct turn_level *l, uint32_t unit, struct reading *r)
+{
+	if (!read_iterator(in_slot(l), l->how, 0, r))
+		return false;
+	if (unit < py_loop[l->loop].body && counts_late(l->how)) {
+		r->exact = r->turns == 0 || r->exact;
+		r->base = r->turns == 0 ? 0 : r->base;
+		r->turns++;
+	}
+	return true;
+}
+
+static __attribute__((noinline)) bool level_reads_same(const struct turn_level *l)
+{
+	struct reading r;
+
+	return level_read(l, l->unit, &r) && r.turns - l->base == l->turn;
+}
+
+/* Its frame stands where it stood. */
+static inline bool level_same(const struct turn_level *l)
+{
+	const void *it;
+
+	if (l->slot) {
+		it = in_slot(l);
+		if (unlikely(it != l->iterator) || unlikely(load(it, 8) != l->type))
+			return false;
+		if (likely(l->at))
+			return load_number(it, l->at) == l->word;
+		if (l->how)
+			return level_reads_same(l);
+	}
+	return state_of(l) == l->state;
+}
+
+static bool is_generator(const char *frame)
+{
+	if (py.l.minor >= 11)
+		return frame[py.l.owner] == 1;
+	return load(frame, py.l.minor == 9 ? 96 : 88);
+}
+
+/* The slot of a loop is read through the kernel the first time. */
+static bool slot_is_good(struct py_loop *p, const void *const *slot)
+{
+	const void *it, *head[2], *name;
+
+	if (likely(p->checked))
+		return true;
+	p->checked = rec_read_memory(&it, slot, sizeof(it)) && UNTAGGED(it) &&
+		     rec_read_memory(head, UNTAGGED(it), sizeof(head)) &&
+		     rec_read_memory(&name, (const char *)head[1] + 24, sizeof(name));
+	return p->checked;
+}
+
+static void level_refresh(struct turn_level *l, const struct reading *r)
+{
+	l->at = l->how ? r->at : 0;
+	l->word = l->at ? r->word : 0;
+	l->state = l->how ? 0 : state_of(l);
+	l->record = 0;
+}
+
+/* The loop has just begun, as far as we know. */
+static void level_begin(struct turn_level *l, uint32_t unit)
+{
+	struct reading r;
+
+	l->flags &= LEVEL_OF_GENERATOR;
+	l->turn = 1;
+	l->iterator = in_slot(l);
+	l->type = l->iterator ? load(l->iterator, 8) : NULL;
+	l->how = (uint8_t)(l->type ? reads_of(l->type) : READS_NOT);
+	if (l->how && !level_read(l, unit, &r))
+		l->how = READS_NOT;
+	l->pace = pace_of(l->how);
+	if (l->how) {
+		l->flags |= LEVEL_READ | (r.exact ? LEVEL_EXACT : 0);
+		l->base = r.base;
+		l->turn = (uint32_t)(r.turns - r.base);
+	}
+	level_refresh(l, &r);
+}
+
+enum turned { TURN_SAME, TURN_NEXT, TURN_ANEW };
+
+/* Its iterator is another one, or has gone back. */
+static bool begins_anew(const struct turn_level *l, uint32_t unit)
+{
+	const void *it = in_slot(l);
+	struct reading r;
+
+	if (it != l->iterator || (it && load(it, 8) != l->type))
+		return true;
+	return l->how && (!level_read(l, unit, &r) || r.turns - l->base < l->turn);
+}
+
+/* Without an iterator that tells. Handlers are behind the code to which they return, so that going back from one to
+ * where the frame has not been in this turn is no turn. `inner`: a loop of the same frame in which it was and is, as it was. */
+static enum turned level_moved(struct turn_level *l, uint32_t before, uint32_t unit, uint32_t cold,
+			       const struct turn_level *inner)
+{
+	uint64_t state = l->state;
+	bool back, same;
+
+	l->state = state_of(l);
+	if (inner) {
+		l->warm = unit < cold ? unit : l->warm;
+		if (l->state == state && !begins_anew(inner, unit))
+			return TURN_SAME;
+		goto turned;
+	}
+	if (unit >= cold && before < cold)
+		return TURN_SAME;
+	if (unit < cold && before >= cold) {
+		back = unit <= l->warm;
+		same = false;
+	} else {
+		back = unit < before;
+		same = unit == before;
+	}
+	if (unit < cold || back)
+		l->warm = unit < cold ? unit : 0;
+	if (!back && !(same && l->state != state))
+		return TURN_SAME;
+turned:
+	l->turn++;
+	l->record = 0;
+	return TURN_NEXT;
+}
+
+/* What has happened to a loop since the last event; and keeps what it is like now, unless it began anew. */
+static enum turned level_look(struct turn_level *l, uint32_t unit, uint32_t cold, const struct turn_level *inner)
+{
+	const void *it = in_slot(l);
+	uint32_t before = l->unit;
+	struct reading r;
+	int64_t turn;
+
+	if (l->loop & CALLS)
+		return TURN_SAME;
+	if (it != l->iterator || (it && load(it, 8) != l->type))
+		return TURN_ANEW;
+	l->unit = unit;
+	if (!l->how)
+		return level_moved(l, before, unit, cold, inner);
+	if (!level_read(l, unit, &r))
+		return TURN_ANEW;
+	turn = r.turns - l->base;
+	if (turn < l->turn)
+		return TURN_ANEW;
+	l->word = r.word;
+	if (turn == l->turn)
+		return TURN_SAME;
+	level_refresh(l, &r);
+	l->turn = (uint32_t)turn;
+	return TURN_NEXT;
+}
+
+/* ---- all loops of a thread ---------------------------------------------------------------------------------- */
+
+static uint32_t unit_of(const struct py_chain *c, uint32_t link)
+{
+	return code_unit(UNTAGGED(c->kept[link].code), c->link[link].instr);
+}
+
+static uint32_t cold_of(const struct py_chain *c, uint32_t link)
+{
+	return loops_cold(LOOPS_NUMBER(c->kept[link].loops));
+}
+
+static void level_new(struct turn_level *l, const struct py_chain *c, uint32_t link, uint32_t loop)
+{
+	struct py_loop *p = &py_loop[loop];
+
+	*l = (struct turn_level){.frame = c->link[link].frame, .unit = unit_of(c, link), .loop = loop, .link = (uint16_t)link,
+				 .var = {variable(c->link[link].frame, p->var[0], p->n_vars > 0),
+					 variable(c->link[link].frame, p->var[1], p->n_vars > 1)},
+				 .flags = is_generator(c->link[link].frame) ? LEVEL_OF_GENERATOR : 0};
+	if (p->slot >= 0) {
+		l->slot = loops_stack(l->frame, LOOPS_NUMBER(c->kept[link].loops)) + p->slot;
+		if (!slot_is_good(p, l->slot))
+			p->slot = -1, l->slot = NULL;
+	}
+	l->warm = l->unit < cold_of(c, link) ? l->unit : 0;
+	level_begin(l, l->unit);
+}
+
+/* C code repeats: a loop that has no other trace. */
+static uint32_t call_number(const struct py_chain *c, uint32_t link);
+
+/* A frame at `link` is another call of the same function. Which loop did that? The innermost of the first n, if it may
+ * have turned unseen; else C code. Returns how many loops are certain now: all others begin. */
+static uint32_t called_again(struct py_turns *t, const struct py_chain *c, uint32_t link, uint32_t n)
+{
+	struct turn_level *l;
+	uint32_t caller = link - 1;
+
+	if (n && t->level[n - 1].link == link && !(t->level[n - 1].flags & LEVEL_READ))
+		goto turned;
+	while (n && t->level[n - 1].link >= link)
+		n--;
+	if (n && !(t->level[n - 1].flags & LEVEL_READ))
+		goto turned;
+	while (caller && !c->kept[caller].id)
+		caller--;
+	if (!caller || n == TURN_LEVELS)
+		return n;
+	l = &t->level[n];
+	*l = (struct turn_level){
+		.frame = c->link[caller].frame, .var = {&nothing, &nothing}, .link = (uint16_t)caller, .turn = 1};
+	l->loop = CALLS | call_number(c, caller);
+	n++;
+turned:
+	l = &t->level[n - 1];
+	l->turn++;
+	l->record = 0;
+	return n;
+}
+
+static struct turn_level *same_level(struct turn_level *old, uint32_t n, const char *frame, uint32_t loop)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i].frame == frame && old[i].loop == loop)
+			return &old[i];
+	return NULL;
+}
+
+struct change {
+	struct py_turns *t;
+	const struct py_chain *c;
+	struct turn_level old[TURN_LEVELS];
+	uint32_t n_old;
+	uint32_t first;			/* link */
+	bool fresh;			/* a loop around has turned: the rest is new */
+};
+
+static bool went_back(const struct py_chain *c, uint32_t first, uint32_t link)
+{
+	const struct py_was *was = &c->was;
+	const struct py_link *now = &c->link[link];
+
+	if (link == c->again)
+		return true;
+	if (link != first || was->id != c->kept[link].id || !was->id)
+		return false;
+	if (was->frame != now->frame)
+		return !is_generator(now->frame);
+	return now->instr < was->instr &&
+	       code_unit(UNTAGGED(c->kept[link].code), was->instr) < cold_of(c, link);
+}
+
+/* Adds the loops that the frame at `link` is in, except the first `have`, which are there. False: look again, because
+ * the function was called again. */
+static bool add_loops(struct change *x, uint32_t link, uint32_t have)
+{
+	uint32_t around[TURN_LEVELS], n = 0, unit = unit_of(x->c, link), loop, range[2];
+	const char *frame = x->c->link[link].frame;
+	bool generator = is_generator(frame), explained = x->fresh;
+	struct py_turns *t = x->t;
+	struct turn_level *l, *o;
+
+	loop = loops_around(LOOPS_NUMBER(x->c->kept[link].loops), unit, range);
+	for (; loop && n < TURN_LEVELS; loop = py_loop[loop].up)
+		around[n++] = loop;
+	for (n -= have < n ? have : n; n-- > 0 && t->n < TURN_LEVELS;) {
+		enum turned how;
+		const struct turn_level *inner = NULL;
+
+		l = &t->level[t->n];
+		o = !x->fresh || generator ? same_level(x->old, x->n_old, frame, around[n]) : NULL;
+		if (!o && generator) {
+			o = same_level(t->parked, 4, frame, around[n]);
+			if (o)
+				o->record = 0;
+		}
+		if (!o) {
+			level_new(l, x->c, link, around[n]);
+			t->n++;
+			continue;
+		}
+		*l = *o;
+		l->link = (uint16_t)link;
+		if (n)
+			inner = same_level(x->old, x->n_old, frame, around[n - 1]);
+		how = level_look(l, unit, cold_of(x->c, link), inner);
+		t->n++;
+		explained |= how == TURN_NEXT || !(l->flags & LEVEL_READ);
+		if (how == TURN_ANEW) {
+			if (!explained && !generator) {
+				t->n--;
+				return false;
+			}
+			level_new(l, x->c, link, around[n]);
+		}
+		if (how != TURN_SAME)
+			x->fresh = true;
+		if (x->fresh)
+			l->record = 0;
+	}
+	if (!explained && went_back(x->c, x->first, link))
+		return false;
+	if (t->n && t->level[t->n - 1].link == link) {
+		t->level[t->n - 1].from = (uint16_t)range[0];
+		t->level[t->n - 1].to = (uint16_t)range[1];
+	}
+	return true;
+}
+
+static void park(struct change *x)
+{
+	struct py_turns *t = x->t;
+
+	for (uint32_t i = 0; i < x->n_old; i++) {
+		struct turn_level *o = &x->old[i];
+		struct turn_level *there;
+
+		if (!(o->flags & LEVEL_OF_GENERATOR) || same_level(t->level, t->n, o->frame, o->loop))
+			continue;
+		there = same_level(t->parked, 4, o->frame, o->loop);
+		*(there ? there : &t->parked[t->park++ % 4]) = *o;
+	}
+}
+
+/* The stack is the same as at the last event. Have the innermost two functions other arguments? Then they were called
+ * again: returns the link of the outer one, 0 = none. The first time, there is nothing to compare with yet. */
+static uint32_t called_with_others(struct py_turns *t, const struct py_chain *c)
+{
+	uint32_t link[2] = {c->n, c->n - 1}, called = 0;
+	bool known = t->arg[0];
+
+	while (link[0] && !c->kept[link[0]].id)
+		link[1] = --link[0] - 1;
+	while (link[0] && link[1] && !c->kept[link[1]].id)
+		link[1]--;
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t of = link[0] ? link[i / 2] : 0;
+		const uint64_t *arg = variable(c->link[of].frame, i % 2, of && i % 2 < LOOPS_LOCALS(c->kept[of].loops));
+
+		if (known && *arg != t->arg_was[i])
+			called = of;
+		t->arg[i] = arg;
+		t->arg_was[i] = *arg;
+	}
+	return called;
+}
+
+/* Loops whose frames stand where they stood. Returns how many are certain; the rest is to be found again. */
+static uint32_t look_at_kept(struct change *x, uint32_t called)
+{
+	struct py_turns *t = x->t;
+	const struct py_chain *c = x->c;
+	const struct turn_level *last;
+	uint32_t sure;
+
+	for (sure = 0; sure < t->n && t->level[sure].link < x->first; sure++) {
+		struct turn_level *l = &t->level[sure], *inner = sure + 1 < t->n ? l + 1 : NULL;
+
+		if (inner && (inner->link != l->link || inner->loop & CALLS))
+			inner = NULL;
+		switch (level_look(l, unit_of(c, l->link), cold_of(c, l->link), inner)) {
+		case TURN_SAME:
+			continue;
+		case TURN_NEXT:
+			x->fresh = true;
+			return sure + 1;
+		case TURN_ANEW:
+			x->fresh = true;
+			return called_again(t, c, l->link, sure);
+		}
+	}
+	/* Nothing has moved, but a function has other variables: a loop of its own would have said so. */
+	last = sure && called ? &t->level[sure - 1] : NULL;
+	if (!called || sure != t->n || (last && last->link >= called && !(last->flags & LEVEL_READ)))
+		return sure;
+	x->fresh = true;
+	return called_again(t, c, called, sure);
+}
+
+/* False: a function was called again, and `sure` says what is still certain. */
+static bool find_others(struct change *x, uint32_t *sure)
+{
+	struct py_turns *t = x->t;
+	const struct py_chain *c = x->c;
+	uint32_t link = 1, have = 0;
+
+	t->n = *sure;
+	if (t->n) {
+		link = t->level[t->n - 1].link;
+		if (t->level[t->n - 1].loop & CALLS)
+			link++;
+		else
+			while (have < t->n && t->level[t->n - 1 - have].link == link)
+				have++;
+	}
+	for (; link <= c->n; link++, have = 0) {
+		if (link > x->first)	/* the frame below has moved since: this one is a new call */
+			x->fresh = true;
+		if (c->kept[link].loops & LOOPS_ANY ? add_loops(x, link, have)
+						    : x->fresh || !went_back(c, x->first, link))
+			continue;
+		*sure = called_again(t, c, link, t->n);
+		return false;
+	}
+	return true;
+}
+
+static void log_turns(struct rec_thread *t, uint32_t same);
+static void log_step(struct rec_thread *t);
+
+static __attribute__((noinline)) void turns_change(struct py_turns *t, struct py_chain *c, uint32_t first, uint32_t called)
+{
+	struct change x;
+	uint32_t sure;
+
+	x.t = t;
+	x.c = c;
+	x.n_old = t->n;
+	x.first = first;
+	x.fresh = false;
+	memcpy(x.old, t->level, t->n * sizeof(t->level[0]));
+	sure = look_at_kept(&x, called);
+	if (!find_others(&x, &sure)) {
+		x.fresh = true;
+		find_others(&x, &sure);
+	}
+	park(&x);
+	for (sure = 0; sure < t->n && sure < x.n_old && t->level[sure].loop == x.old[sure].loop &&
+		       t->level[sure].turn == x.old[sure].turn;
+	     sure++)
+		;
+	log_turns(rec_self, sure);
+}
+
+/* The frame of a loop has moved on within the loop: true if the loop has certainly not turned. */
+static inline bool level_goes_on(struct turn_level *l, uint32_t unit)
+{
+	const void *it = in_slot(l);
+
+	if (it != l->iterator || (it && load(it, 8) != l->type))
+		return false;
+	if (l->how ? !l->at || load_number(it, l->at) != l->word || unit < py_loop[l->loop].body : unit <= l->unit)
+		return false;
+	l->unit = l->warm = unit;
+	if (!l->how)
+		l->state = state_of(l);
+	return true;
+}
+
+/* The usual way on: the iterator of the innermost loop says that a next turn has begun, and nothing else has changed.
+ * False: look at everything. */
+static inline bool level_steps(struct turn_level *l, uint32_t unit)
+{
+	const void *it = in_slot(l);
+	int64_t word, turn;
+
+	if (!l->pace || it != l->iterator || load(it, 8) != l->type || unit < py_loop[l->loop].body)
+		return false;
+	word = load_number(it, l->at);
+	turn = l->pace * word - l->base;
+	if (turn <= l->turn)
+		return false;
+	l->word = word;
+	l->turn = (uint32_t)turn;
+	l->unit = unit;
+	l->record = 0;
+	return true;
+}
+
+/* The frame at link `first` has moved, and those above are other calls, none of them in a loop. Has that turned no loop,
+ * or only the innermost? k: the first loop of that frame. */
+static inline enum turned still_in(struct py_turns *t, const struct py_chain *c, uint32_t first, uint32_t k)
+{
+	struct turn_level *last = &t->level[t->n - 1];
+	uint32_t unit;
+	bool explained = false;
+
+	for (uint32_t link = first + (k < t->n); link <= c->n; link++)
+		if (unlikely(c->kept[link].loops & LOOPS_ANY) &&
+		    loops_around(LOOPS_NUMBER(c->kept[link].loops), unit_of(c, link), NULL))
+			return TURN_ANEW;
+	if (k < t->n) {
+		if (t->level[k].link != first || last->link != first || last->frame != c->link[first].frame ||
+		    last->loop & CALLS)
+			return TURN_ANEW;
+		unit = unit_of(c, first);
+		if (unit < last->from || unit >= last->to || unit >= cold_of(c, first) || last->unit >= cold_of(c, first))
+			return TURN_ANEW;
+		for (; k < t->n; k++) {
+			if (!level_goes_on(&t->level[k], unit))
+				return &t->level[k] == last && level_steps(last, unit) ? TURN_NEXT : TURN_ANEW;
+			explained |= !t->level[k].how;
+		}
+	}
+	return explained || !went_back(c, first, first) ? TURN_SAME : TURN_ANEW;
+}
+
+/* The next event compares with these. They are unknown after a change, unless the innermost functions are the same. */
+static inline void keep_args(struct py_turns *t, const struct py_chain *c, uint32_t first)
+{
+	if (!t->arg[0] || t->links != c->n || first < c->n || (first == c->n && c->was.frame != c->link[first].frame)) {
+		t->arg[0] = NULL;
+		return;
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		t->arg_was[i] = *t->arg[i];
+}
+
+/* C code that calls several functions in turn, as map() does over a generator: each one replaces another, while the caller stands
+ * where it stood. The first of them says that it begins anew. */
+static inline uint32_t called_in_turn(struct py_chain *c, uint32_t link)
+{
+	uint32_t caller = link - 1;
+	uint64_t id;
+
+	if (link > c->n || is_generator(c->link[link].frame))
+		return 0;
+	while (caller && !c->kept[caller].id)
+		caller--;
+	id = c->kept[link].id;
+	if (!caller || !c->kept[caller].called) {
+		c->kept[caller].called = caller ? id : 0;
+		return 0;
+	}
+	return c->kept[caller].called == id && c->was.id && c->was.id != id ? link : 0;
+}
+
+static __attribute__((noinline)) HOT void turns_moved(struct py_turns *t, struct py_chain *c)
+{
+	uint32_t first = c->first, k = 0, called = 0;
+	enum turned how = TURN_ANEW;
+
+	while (first <= c->n && !c->kept[first].id)	/* C code has called anew: what it called counts */
+		first++;
+	c->again = called_in_turn(c, first);
+	while (k < t->n && t->level[k].link < first && level_same(&t->level[k]))
+		k++;
+	if (first > c->n && t->links == c->n && k == t->n) {
+		called = called_with_others(t, c);
+		if (!called)
+			return;
+	} else if (first > c->n && t->links == c->n && k + 1 == t->n) {
+		how = level_steps(&t->level[k], t->level[k].unit) ? TURN_NEXT : TURN_ANEW;
+	} else if ((k == t->n || t->level[k].link >= first) && first <= c->n) {
+		how = still_in(t, c, first, k);
+	}
+	if (how == TURN_ANEW)
+		turns_change(t, c, first, called);
+	else if (how == TURN_NEXT)
+		log_step(rec_self);
+	if (unlikely(!t->n && rec_self->turn_logged))	/* also of a thread that has ended */
+		log_turns(rec_self, 0);
+	if (!called)
+		keep_args(t, c, first);
+	c->first = c->n + 1;
+	t->links = c->n;
+}
+
+HOT void turns_seen(struct py_chain *c)
+{
+	struct py_turns *t = &rec_self->turns;
+	uint32_t k = 0;
+
+	if (unlikely(!hot_turns.on))
+		return;
+	if (likely(c->first > c->n && t->links == c->n && t->arg[0])) {
+		while (k < t->n && level_same(&t->level[k]))
+			k++;
+		if (likely(k == t->n && *t->arg[0] == t->arg_was[0] && *t->arg[1] == t->arg_was[1] &&
+			   *t->arg[2] == t->arg_was[2] && *t->arg[3] == t->arg_was[3]))
+			return;
+	}
+	turns_moved(t, c);
+}
+
+/* ---- in the recording ---------------------------------------------------------------------------------------- */
+
+static uint32_t line_at(const char *code, uint32_t unit)
+{
+	uint64_t instr = py.l.instr_kind == INSTR_POINTER ? (uintptr_t)(code + py.l.bytecode + 2 * unit)
+			 : py.l.instr_kind == INSTR_BYTES ? 2 * unit
+							  : unit;
+
+	return python_line(&py.l, code, instr);
+}
+
+/* The body may come before the test: `while` is the first line of all. */
+static uint32_t loop_line(const char *code, const struct py_loop *p)
+{
+	uint32_t line = line_at(code, p->head), jump = p->jump ? line_at(code, p->jump) : line;
+
+	return jump < line ? jump : line;
+}
+
+/* Under the lock; 0 = no room. */
+static uint32_t loop_add(const char *code, uint32_t line, uint32_t flags)
+{
+	struct cw_loop *l;
+
+	if (!turns.loop || turns.n_loops == LOOPS_MAX)
+		return 0;
+	l = &turns.loop[turns.n_loops];
+	python_code_frame(code, line, &l->frame);
+	l->flags = flags;
+	return turns.n_loops++;
+}
+
+static uint32_t call_number(const struct py_chain *c, uint32_t link)
+{
+	const char *code = UNTAGGED(c->kept[link].code);
+	uint64_t key = (c->kept[link].id ^ (uint64_t)unit_of(c, link) * 0x9e3779b97f4a7c15ull) | 1;
+	uint32_t number = table_get(turns.calls, CALL_SLOTS, key);
+
+	if (number || !spin_try(&turns_lock))
+		return number;
+	number = loop_add(code, python_line(&py.l, code, c->link[link].instr), CW_LOOP_CALLS);
+	if (number && !table_put(turns.calls, CALL_SLOTS, key, number))
+		number = 0;
+	spin_done(&turns_lock);
+	return number;
+}
+
+static inline uint32_t loop_number(const struct rec_thread *t, const struct turn_level *l)
+{
+	const char *code = UNTAGGED(t->chain.kept[l->link].code);
+	struct py_loop *p = &py_loop[l->loop];
+	uint32_t number;
+
+	if (l->loop & CALLS)
+		return l->loop & ~CALLS;
+	number = __atomic_load_n(&p->number, __ATOMIC_ACQUIRE);
+	if (likely(number) || !spin_try(&turns_lock))
+		return number;
+	if (!p->number)
+		shared_set(&p->number, loop_add(code, loop_line(code, p), p->is_for ? CW_LOOP_FOR : 0));
+	number = p->number;
+	spin_done(&turns_lock);
+	return number;
+}
+
+static inline struct cw_loop_turn turn_of(const struct rec_thread *t, const struct turn_level *l)
+{
+	return (struct cw_loop_turn){.loop = loop_number(t, l), .turn = l->turn, .flags = l->flags & CW_TURN_EXACT};
+}
+
+uint32_t turns_now(const struct rec_thread *t, struct cw_loop_turn *out, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = t->turns.n; i-- > 0 && n < max; n++)
+		out[n] = turn_of(t, &t->turns.level[i]);
+	return n;
+}
+
+/* Which launch the next entry is for: the one that is being written now, else the next. */
+static uint64_t launch_now(const struct cw_ring *r)
+{
+	const struct cw_launch *s = (const struct cw_launch *)(r + 1) + ((r->head - 1) & (CW_RING_LAUNCHES - 1));
+
+	return r->head + !(r->head && !s->seq);
+}
+
+static inline void log_turn(struct cw_ring *r, uint64_t launch, uint32_t depth, struct cw_loop_turn at)
+{
+	struct cw_turned *s = (struct cw_turned *)(r + 1) + (r->head & (CW_RING_TURNS - 1));
+
+	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
+	atomic_signal_fence(memory_order_release);
+	ring_ahead(r, s, sizeof(*s));
+	r->head++;
+	s->launch = launch;
+	s->depth = depth;
+	s->at = at;
+	shared_set(&s->seq, r->head);
+}
+
+/* For launches, which have no room for their turns: all loops but the outermost `same` are others now. Only half of the
+ * chunks: rings of threads matter more. */
+HOT static void log_turns(struct rec_thread *t, uint32_t same)
+{
+	uint64_t launch;
+
+	if (!t->turn_log) {
+		if (!t->launches || t->no_turn_log || !t->turns.n)
+			return;
+		if (shared_get(&rec.h->n_chunks) < CW_MAX_CHUNKS / 2)
+			t->turn_log = ring_new(CW_CHUNK_TURN_LOG, sizeof(struct cw_turned), CW_RING_TURNS);
+		t->no_turn_log = !t->turn_log;
+		if (!t->turn_log)
+			return;
+		t->turn_log->thread_key = off_of(t->launches);
+		same = 0;
+	}
+	launch = launch_now(t->launches);
+	for (uint32_t i = same; i < t->turns.n; i++)
+		log_turn(t->turn_log, launch, i, turn_of(t, &t->turns.level[i]));
+	if (same == t->turns.n && t->turn_logged > same)
+		log_turn(t->turn_log, launch, same, (struct cw_loop_turn){0});
+	t->turn_logged = t->turns.n;
+}
+
+/* The same, of the innermost loop only. */
+HOT static inline void log_step(struct rec_thread *t)
+{
+	uint32_t last = t->turns.n - 1;
+
+	if (likely(t->turn_log && t->turn_logged == t->turns.n))
+		log_turn(t->turn_log, launch_now(t->launches), last, turn_of(t, &t->turns.level[last]));
+	else
+		log_turns(t, last);
+}
+
+/* ---- records of turns: under the lock of PyTorch's blocks ----------------------------------------------------- */
+
+static struct cw_turn *record_new(void)
+{
+	struct cw_turn *r = at(turns.free);
+
+	if (turns.record && turns.n_records < RECORDS) {
+		r = &turns.record[turns.n_records++];
+		if (begins_page(r, sizeof(*r)))
+			chunk_warm_ahead(turns.record, (size_t)((char *)r - (char *)turns.record), RECORDS * sizeof(*r));
+	} else if (r) {
+		turns.free = r->next;
+	}
+	return r;
+}
+
+static bool record_is(const struct turn_level *l)
+{
+	return l->record && ((const struct cw_turn *)at(l->record))->serial == l->serial;
+}
+
+/* Each loop's record refers to that of the loop around it. Without room, the outer ones must do. */
+static __attribute__((noinline)) uint32_t turn_make(struct rec_thread *t)
+{
+	struct py_turns *p = &t->turns;
+	uint32_t i = p->n, up;
+	struct cw_turn *r;
+
+	while (i && !record_is(&p->level[i - 1]))
+		i--;
+	up = i ? p->level[i - 1].record : 0;
+	for (; i < p->n; i++) {
+		r = record_new();
+		if (!r) {
+			shared_add(&rec.h->lost_turns, 1);
+			break;
+		}
+		r->up = up;
+		r->at = turn_of(t, &p->level[i]);
+		r->refs = 0;
+		shared_set(&r->serial, ++turns.serial);
+		if (up)
+			((struct cw_turn *)at(up))->refs++;
+		p->level[i].serial = r->serial;
+		p->level[i].record = up = off_of(r);
+	}
+	if (up)
+		((struct cw_turn *)at(up))->refs++;
+	return up;
+}
+
+/* A thread of PyTorch's backward has no Python frames. The one that created the graph waits for it meanwhile, in the turn
+ * that it was in at its last event. If that one goes on nevertheless, only a record that is still in use counts. */
+static __attribute__((noinline)) uint32_t turn_of_forward(struct rec_thread *t)
+{
+	uint32_t i;
+
+	if (t->forward_of != t->forward_nodes) {
+		t->forward_of = t->forward_nodes;
+		t->forward = rec_thread_of_nodes(t->forward_nodes);
+	}
+	if (!t->forward || t->forward == t)
+		return 0;
+	i = __atomic_load_n(&t->forward->turns.n, __ATOMIC_RELAXED);
+	for (i = i < TURN_LEVELS ? i : TURN_LEVELS; i-- > 0;) {
+		const struct turn_level *l = &t->forward->turns.level[i];
+		uint32_t off = __atomic_load_n(&l->record, __ATOMIC_RELAXED);
+
+		if (off && ((struct cw_turn *)at(off))->serial == __atomic_load_n(&l->serial, __ATOMIC_RELAXED)) {
+			((struct cw_turn *)at(off))->refs++;
+			return off;
+		}
+	}
+	return 0;
+}
+
+HOT uint32_t turn_keep(struct rec_thread *t)
+{
+	const struct turn_level *l;
+
+	if (!t->turns.n)
+		return unlikely(t->node_depth) && turns.record ? turn_of_forward(t) : 0;
+	l = &t->turns.level[t->turns.n - 1];
+	if (unlikely(!record_is(l)))
+		return turn_make(t);
+	((struct cw_turn *)at(l->record))->refs++;
+	return l->record;
+}
+
+static __attribute__((noinline)) void records_free(uint32_t turn)
+{
+	while (turn) {
+		struct cw_turn *r = at(turn), *last = at(turns.free_last);
+
+		r->refs = (uint32_t)r->serial;
+		shared_set(&r->serial, 0);
+		r->next = 0;
+		*(turns.free ? &last->next : &turns.free) = turn;
+		turns.free_last = turn;
+		turn = r->up;
+		if (turn && --((struct cw_turn *)at(turn))->refs)
+			break;
+	}
+}
+
+uint32_t turn_serial(uint32_t turn)
+{
+	return turn ? (uint32_t)((const struct cw_turn *)at(turn))->serial : 0;
+}
+
+/* One without blocks is not freed at once: in many programs each block goes before the next one comes. */
+HOT void turn_drop(uint32_t turn)
+{
+	const struct cw_turn *spare = at(turns.spare);
+
+	if (!turn || --((struct cw_turn *)at(turn))->refs || turn == turns.spare)
+		return;
+	if (spare && !spare->refs)
+		records_free(turns.spare);
+	turns.spare = turn;
+}
+
+bool turn_table_start(void)
+{
+	turns.free = turns.free_last = turns.n_records = turns.spare = 0;
+	turns.record = hot_turns.on ? chunk_new(CW_CHUNK_TURNS, RECORDS * sizeof(*turns.record), 0) : NULL;
+	return turns.record;
+}
+
+/* ---- start ----------------------------------------------------------------------------------------------------- */
+
+/* Offsets that CPython reported and that differ from what we know mean another build: its bytecode may differ too. */
+void turns_start(void)
+{
+	const struct py_layout *known = layout_of(py.l.minor);
+	void *f = elf_symbol_anywhere("PyGILState_GetThisThreadState");
+	struct elf_object o;
+
+	memset(&turns, 0, sizeof(turns));
+	turns.n_loops = 1;
+	hot_turns.on = py.on && known && memcmp(known, &py.l, sizeof(*known)) == 0 && f && elf_object_at(f, &o);
+	loops_start(hot_turns.on);
+	hot_turns.locals = loops_locals();
+	if (!hot_turns.on)
+		return;
+#define X(name, reads) turns.type[ITERATOR_##name] = elf_symbol(&o, #name);
+	ITERATORS(X)
+#undef X
+	turns.loop = chunk_new(CW_CHUNK_LOOPS, LOOPS_MAX * sizeof(*turns.loop), 0);
+	hot_turns.on = turns.loop;
+}
