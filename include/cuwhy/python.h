@@ -29,8 +29,6 @@ struct py_layout {		/* compared as bytes: no padding */
 #define PY_BYTES_DATA	32
 #define PY_TABLE_MAX	(64 << 20)	/* a table of lines is never longer */
 
-/* --- debug offsets ------------------------------------------------------------------------------ */
-
 /* Since 3.13 CPython publishes where its fields are, at the beginning of _PyRuntime: "xdebugpy", version, free-threaded, then
  * groups of 64-bit words, some of which have more words in 3.14. */
 #define PY_DEBUG_WORDS	64
@@ -74,8 +72,6 @@ static inline enum py_debug py_debug_layout(struct py_layout *l, const uint64_t 
 	l->bytecode = (uint16_t)g.code[9];
 	return PY_DEBUG_OK;
 }
-
-/* --- lines: CPython's three table formats ------------------------------------------------------- */
 
 static inline int64_t py_varint(const uint8_t **p, const uint8_t *end)
 {

@@ -148,8 +148,6 @@ static void amount_sub(struct allocator_amount *amount, uint64_t n)
 	amount->now -= n;
 }
 
-/* ---- blocks --------------------------------------------------------------------------------------- */
-
 static void chunk_add(struct allocator *a)
 {
 	struct allocator_block *chunk = xcalloc(CHUNK_BLOCKS, sizeof(*chunk));
@@ -266,8 +264,6 @@ static uint64_t block_merge(struct allocator *a, struct allocator_block *b, stru
 	block_drop(a, other);
 	return size;
 }
-
-/* ---- pools ---------------------------------------------------------------------------------------- */
 
 static struct lane *side_lane(struct side *side, uint64_t stream)
 {
@@ -401,8 +397,6 @@ void allocator_set_captured(struct allocator *a, bool captured)
 	a->captured = captured;
 }
 
-/* ---- sizes ---------------------------------------------------------------------------------------- */
-
 static unsigned log2_floor(uint64_t n)
 {
 	return 63 - (unsigned)__builtin_clzll(n);
@@ -445,8 +439,6 @@ static uint64_t segment_size(const struct allocator_settings *s, uint64_t size)
 		return SMALL_BUFFER;
 	return size < MIN_LARGE ? s->large_segment : round_up(size, ROUND_LARGE);
 }
-
-/* ---- free, at once or when other streams are done ------------------------------------------------- */
 
 static void block_free(struct allocator *a, struct allocator_block *b)
 {
@@ -625,8 +617,6 @@ void allocator_delete(struct allocator *a, struct allocator_block *b)
 		events_record(a, b);
 	}
 }
-
-/* ---- back to the driver --------------------------------------------------------------------------- */
 
 static void segment_gone(struct allocator *a, struct pool *pool, uint64_t size)
 {
@@ -856,8 +846,6 @@ static bool oversize_release(struct allocator *a, const struct request *r)
 	return released >= size;
 }
 
-/* ---- from the driver ------------------------------------------------------------------------------ */
-
 /* Where the oldest segment comes first, the rank is its number and the place in it, which is below 2^40. */
 static uint64_t segment_rank(struct allocator *a, uint64_t addr)
 {
@@ -977,8 +965,6 @@ static bool segment_alloc(struct allocator *a, struct request *r, bool retry)
 	return true;
 }
 
-/* ---- there already ---------------------------------------------------------------------------------- */
-
 struct adopting {
 	struct allocator *a;
 	struct lane *lane;
@@ -1070,8 +1056,6 @@ void allocator_adopt(struct allocator *a, const struct allocator_segment *s, str
 	if (s->mapped)
 		adopt_unmapped(&g, end, s->addr + s->size);
 }
-
-/* ---- from the cache ------------------------------------------------------------------------------- */
 
 static uint64_t expanded_size(const struct allocator_block *b)
 {
@@ -1230,8 +1214,6 @@ struct allocator_block *allocator_alloc(struct allocator *a, uint64_t size, uint
 	amount_add(&c->requested, size);
 	return b;
 }
-
-/* ---- the rest ------------------------------------------------------------------------------------- */
 
 uint64_t allocator_block_addr(const struct allocator_block *b)
 {

@@ -34,8 +34,6 @@ static uint32_t bucket_of(uint64_t size)
 	return number < ORDERED_BUCKETS ? number : ORDERED_BUCKETS - 1;
 }
 
-/* ---- which buckets are not empty ------------------------------------------------------------------ */
-
 static void bucket_mark(struct ordered *set, uint32_t b)
 {
 	set->some[b / 64] |= (uint64_t)1 << b % 64;
@@ -75,8 +73,6 @@ static uint32_t bucket_below(const struct ordered *set, uint32_t b)
 			return b;
 	return ORDERED_BUCKETS;
 }
-
-/* ---- places in a bucket --------------------------------------------------------------------------- */
 
 /* The last leaf whose first item is not greater; the first leaf if there is none. */
 static uint32_t leaf_of(const struct ordered_bucket *bucket, const struct ordered_key *key)
@@ -145,8 +141,6 @@ static void leaf_split(struct ordered_bucket *bucket, uint32_t which)
 	old->n -= leaf->n;
 	memcpy(leaf->item, old->item + old->n, leaf->n * sizeof(*leaf->item));
 }
-
-/* ---- the set -------------------------------------------------------------------------------------- */
 
 void ordered_add(struct ordered *set, struct ordered_key key, void *of)
 {

@@ -45,8 +45,6 @@ void allocator_settings_init(struct allocator_settings *s)
 					 .fraction = -1};
 }
 
-/* ---- words ---------------------------------------------------------------------------------------- */
-
 /* The text is words and the marks , : [ ] between them; spaces mean nothing. */
 struct words {
 	const char *rest;
@@ -105,8 +103,6 @@ static int words_real(struct words *w, double *number, struct err *e)
 	words_next(w);
 	return 0;
 }
-
-/* ---- options -------------------------------------------------------------------------------------- */
 
 struct parsing {
 	struct allocator_settings *s;

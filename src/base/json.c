@@ -19,8 +19,6 @@
 #define LIST_MAX 65536
 #define UNLIMITED "unlimited"
 
-/* --- values ------------------------------------------------------------------------------------- */
-
 json_t *json_text(const char *s)
 {
 	json_t *o;
@@ -177,8 +175,6 @@ void json_print(FILE *out, json_t *o)
 	json_decref(o);
 }
 
-/* --- an object by rows --------------------------------------------------------------------------- */
-
 static json_t *row_value(const struct json_row *r)
 {
 	switch (r->kind) {
@@ -220,8 +216,6 @@ json_t *json_rows_new(const struct json_row *rows)
 	json_rows_add(o, rows);
 	return o;
 }
-
-/* --- members of structs -------------------------------------------------------------------------- */
 
 static int64_t member_get(const void *at, size_t size, bool is_signed)
 {
@@ -284,8 +278,6 @@ static size_t list_length(const struct field *f, const char *it)
 {
 	return (size_t)member_get(it + f->count, f->count_size ? f->count_size : sizeof(size_t), false);
 }
-
-/* --- writing --------------------------------------------------------------------------------------- */
 
 static json_t *write_list(const struct field *f, const char *it)
 {
@@ -416,8 +408,6 @@ json_t *fields_write_list(const struct fields *fs, const void *list, size_t n)
 		json_array_append_new(a, fields_write(fs, (const char *)list + i * fs->size));
 	return a;
 }
-
-/* --- reading ------------------------------------------------------------------------------------ */
 
 void fields_init(const struct fields *fs, void *it)
 {

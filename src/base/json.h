@@ -25,8 +25,6 @@ struct err;
 struct field;
 struct fields;
 
-/* --- values ------------------------------------------------------------------------------------- */
-
 /* Never NULL; NULL gives JSON null. */
 json_t *json_text(const char *s);
 
@@ -55,8 +53,6 @@ char *json_string_of(const json_t *o, size_t flags);
 
 /* Prints the value on its own line, without secrets (private.h), and takes ownership. */
 void json_print(FILE *out, json_t *o);
-
-/* --- an object by rows --------------------------------------------------------------------------- */
 
 struct json_row {
 	const char *key;	/* NULL ends the table */
@@ -88,8 +84,6 @@ struct json_row {
 
 json_t *json_rows_new(const struct json_row *rows);
 void json_rows_add(json_t *object, const struct json_row *rows);
-
-/* --- a struct by its fields ---------------------------------------------------------------------- */
 
 enum field_kind {
 	FIELD_BOOL,		/* bool, or any integer; false is the value that is not known */

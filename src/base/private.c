@@ -72,8 +72,6 @@ char *private_hide_secrets(char *text, size_t *times)
 	return buf_take(&c.out);
 }
 
-/* --- homes ------------------------------------------------------------------------------------ */
-
 /* `home` where it stands at `s`, or "/home/NAME": its length. */
 static size_t home_at(const char *s, const char *home)
 {
@@ -117,8 +115,6 @@ char *private_hide_homes(char *text, size_t *times)
 	free(text);
 	return buf_take(&b);
 }
-
-/* --- in place --------------------------------------------------------------------------------- */
 
 char *private_shown(const char *text)
 {

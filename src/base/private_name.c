@@ -21,8 +21,6 @@ bool private_in_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
-
 struct kinds {
 	bool lower, upper, digit;
 	unsigned turns;	/* from letters to digits and back */
@@ -139,8 +137,6 @@ bool private_value(enum secrecy how, const char *value, size_t n, bool literal)
 	}
 	return false;
 }
-
-/* --- names ------------------------------------------------------------------------------------ */
 
 /* dbPassword, DB-PASSWORD, db_password2: "db_password". */
 static size_t plain_name(const char *name, size_t n, char *out)

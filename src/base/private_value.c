@@ -67,8 +67,6 @@ static bool stands_before(const struct scan *c, const char *s, const char *word)
 	return (size_t)(s - c->text) >= n && !strncmp(s - n, word, n);
 }
 
-/* --- literals --------------------------------------------------------------------------------- */
-
 struct literal {
 	const char *from, *after;	/* what is in it, and what stands behind it */
 	size_t len;
@@ -264,8 +262,6 @@ static void take_literal(struct scan *c, struct literal *l)
 	c->s = l->after;
 }
 
-/* --- expressions ------------------------------------------------------------------------------ */
-
 static void end_line(struct scan *c)
 {
 	bool goes_on =
@@ -350,8 +346,6 @@ static void open_value(struct scan *c, enum secrecy how, const char *at)
 	c->value = (struct expression){.open = true, .how = how, .start = at, .kept = at};
 	c->s = at;
 }
-
-/* --- operators -------------------------------------------------------------------------------- */
 
 enum operator{
 	NOTHING,
@@ -497,8 +491,6 @@ static enum operator operator_at(const struct scan *c, const struct name *m, con
 	return is == ELSES && !m->quoted ? NOTHING : is;
 }
 
-/* --- values without quotes ---------------------------------------------------------------------- */
-
 /* "$VARIABLE", "args.password", "token=token", "self.key": what is in another place */
 static bool is_reference(const char *v, size_t n, const struct name *m)
 {
@@ -602,8 +594,6 @@ static size_t header_secret(const struct name *m, const char **v)
 	return strcspn(*v, " \t\"',;)}\n");
 }
 
-/* --- several lines ---------------------------------------------------------------------------- */
-
 static const char *line_start(const struct scan *c, const char *s)
 {
 	const char *from = s;
@@ -646,8 +636,6 @@ static void remove_block(struct scan *c, const struct name *m, const char *s, bo
 		c->s += *c->s == '\n';
 	}
 }
-
-/* --- what stands before a name ------------------------------------------------------------------ */
 
 /* "…" == name: the literal is before it. */
 static void remove_compared(struct scan *c, const struct name *m)
@@ -708,8 +696,6 @@ static bool is_set(const struct scan *c, const struct name *m)
 	}
 	return false;
 }
-
-/* --- names ------------------------------------------------------------------------------------ */
 
 static void take_operand(struct scan *c, const struct name *m, enum operator is, const char *value)
 {

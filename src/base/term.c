@@ -74,8 +74,6 @@ int term_width(int fd)
 	return ws.ws_col < WIDTH_LEAST ? WIDTH_LEAST : ws.ws_col;
 }
 
-/* --- what is printed ---------------------------------------------------------------------------- */
-
 struct guard {
 	int fd;
 	char held[4];		/* the beginning of a character whose end has not been printed yet */

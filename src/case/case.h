@@ -39,8 +39,6 @@ enum line_id {
 	LINE_COUNT
 };
 
-/* --- more than plain values -------------------------------------------------------------------- */
-
 /* Evidence and advice. */
 struct said {
 	struct said *next;
@@ -165,8 +163,6 @@ struct casefile {
 /* Nothing is known yet and no group was observed. */
 void case_init(struct casefile *c, struct pool *pool);
 
-/* --- observing --------------------------------------------------------------------------------- */
-
 /* From now on facts are set by this input. */
 const char *case_observer(struct casefile *c, const char *name);	/* returns the previous one */
 
@@ -192,8 +188,6 @@ void case_blame(struct casefile *c, enum blamed_id whom);
 
 /* Who holds what. Call it after the messages have been read: they may say what the recording does not. */
 void case_memory_parts(struct casefile *c);
-
-/* --- reading ----------------------------------------------------------------------------------- */
 
 /* The user's own lines that led to `where`, n = 0 the innermost; NULL when there are not that many. */
 const struct line *case_caller(const struct casefile *c, size_t n);

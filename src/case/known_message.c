@@ -34,8 +34,6 @@ const struct known_message *known_messages(size_t *n)
 	return rows;
 }
 
-/* ---- holes: each returns how much of the text it takes, 0 when it is something else ------------------ */
-
 static size_t take_digits(const char *s)
 {
 	size_t n = 0;
@@ -209,8 +207,6 @@ size_t template_words(const char *template, char *words, size_t size)
 	return best;
 }
 
-/* ---- matching ---------------------------------------------------------------------------------------- */
-
 static bool same_letter(char a, char b)
 {
 	return tolower((unsigned char)a) == tolower((unsigned char)b);
@@ -323,8 +319,6 @@ static const char *message_start(const char *text)
 	s = s ? s + strlen(bug) : text;
 	return skip_spaces(s);
 }
-
-/* ---- which rows can match: a thousand are tried for every line that may be an error ------------------- */
 
 #define GRAM	4	/* letters in a row, of one word */
 #define GRAM_BITS	(1u << 14)
@@ -461,8 +455,6 @@ bool known_message_logged(const char *line)
 {
 	return find_wrapped(line, NULL, true) != NULL;
 }
-
-/* ---- facts ------------------------------------------------------------------------------------------- */
 
 static void set_hole(struct casefile *c, const struct known_hole *h)
 {

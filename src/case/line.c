@@ -96,8 +96,6 @@ enum owner frame_owner(const char *file, const char *torch_path)
 	return is_stdlib(file) ? OWNER_STDLIB : OWNER_USER;
 }
 
-/* --- programs on the command line ---------------------------------------------------------------- */
-
 /* The word after this one; NULL at the end. */
 static const char *next_word(const char *s)
 {
@@ -180,8 +178,6 @@ bool text_defines(const char *text, bool cut, const char *function, uint32_t fir
 	}
 	return !line && cut;
 }
-
-/* ------------------------------------------------------------------------------------------------- */
 
 const char *function_base(const char *qualified)
 {

@@ -27,8 +27,6 @@ void source_book_release(struct source_book *b)
 	*b = (struct source_book){0};
 }
 
-/* --- which files are read ----------------------------------------------------------------------- */
-
 static bool is_source(const char *file)
 {
 	static const char *const endings[] = {".py", ".pyw", ".pyx", ".pyi", ".pxd", ".pxi", ".cu",
@@ -101,8 +99,6 @@ static bool lines_read(const struct source_book *b, const char *file, struct buf
 		close(fd);
 	return read;
 }
-
-/* --- what was read ------------------------------------------------------------------------------ */
 
 static json_t *kept_of(const struct source_book *b, const char *file, const char *key)
 {

@@ -167,8 +167,6 @@ static int check_options(int given_bundles, const char *path, struct err *e, enu
 	return 0;
 }
 
-/* --- a machine that is only described --------------------------------------------------------- */
-
 #define GPUS_MAX 8
 
 static int described_gpus(struct described *d, int *cc, struct pool *pool, struct err *e)

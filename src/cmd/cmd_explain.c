@@ -85,8 +85,6 @@ static const struct opt_words option_words[] = {
 
 const struct opt_table explain_table = {&usage, options, option_words, OPERAND_CAUSE};
 
-/* --- causes ----------------------------------------------------------------------------------- */
-
 static int print_object(json_t *o)
 {
 	json_print(stdout, o);
@@ -167,8 +165,6 @@ static int explain_cause(const char *id, const struct text_style *style)
 	return status;
 }
 
-/* --- codes ------------------------------------------------------------------------------------ */
-
 #define WORDS_MAX 128
 
 /* "Xid" "79" -> "Xid 79". False when that is longer than any code. */
@@ -205,8 +201,6 @@ static int explain_code(char **words, int n, const struct text_style *style)
 		report_code(stdout, &c, style);
 	return cmd_finish(EXIT_NOTHING);
 }
-
-/* --- inputs ----------------------------------------------------------------------------------- */
 
 /* All texts are one source: what one says about the machine may explain the error in another. */
 struct asked {
@@ -695,8 +689,6 @@ static int explain_loose(char **words, int n, struct text_style *style)
 	free(all);
 	return status;
 }
-
-/* --- the command ------------------------------------------------------------------------------ */
 
 static void move_to(char **argv, int from, int to)
 {

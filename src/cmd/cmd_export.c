@@ -75,8 +75,6 @@ static void tell_json(json_t *o)
 	json_print(stdout, o);
 }
 
-/* --- the snapshot: of the chosen process ------------------------------------------------- */
-
 struct choice {
 	struct trace *trace;		/* of the chosen process */
 	char *part;			/* its file */
@@ -244,8 +242,6 @@ static int export_snapshot(const char *path, struct err *e)
 	return rc;
 }
 
-/* --- the Chrome trace: all processes, one after the other ---------------------------------------- */
-
 struct exported {
 	struct chrometrace trace;
 	size_t processes;
@@ -337,8 +333,6 @@ static int export_chrome(const char *path, struct err *e)
 	recording_release(&r);
 	return rc;
 }
-
-/* --- the command --------------------------------------------------------------------------------- */
 
 static int check_export(int argc, int first, struct err *e)
 {

@@ -101,8 +101,6 @@ static int word_of(const char *word, const char *const *list)
 	return -1;
 }
 
-/* --- this machine -------------------------------------------------------------------------------- */
-
 int no_gpu_answer(const struct gpu_usage *u, struct err *e)
 {
 	switch (u->trouble) {
@@ -147,8 +145,6 @@ static int memory_of_machine(void)
 	usage_free(u);
 	return cmd_finish(status);
 }
-
-/* --- a snapshot ---------------------------------------------------------------------------------- */
 
 static bool one_of(const char *word, const char *const *list)
 {
@@ -214,8 +210,6 @@ static int memory_of_snapshot(const char *path)
 	snap_free(s);
 	return cmd_finish(EXIT_NOTHING);
 }
-
-/* --- a recording: the ledger of every device of every process, and the host's memory beside it ---- */
 
 struct memory_asked {
 	struct memory_table table;
@@ -350,8 +344,6 @@ out:
 	return status;
 }
 
-/* --- what if ------------------------------------------------------------------------------------- */
-
 #define QUESTIONS_MAX 32
 
 /* The recording as it was, then each question. */
@@ -423,8 +415,6 @@ static int memory_what_if(const char *path)
 	json_decref(list);
 	return rc ? cmd_fail(stdout, given.json, &e, EXIT_TROUBLE) : cmd_finish(misfit ? EXIT_FOUND : EXIT_NOTHING);
 }
-
-/* --- the command --------------------------------------------------------------------------------- */
 
 static int read_memory_options(struct memory_asked *a, struct err *e)
 {

@@ -91,8 +91,6 @@ static const struct opt options[] = {
 
 const struct opt_table report_table = {&usage, options, NULL, OPERAND_FILE};
 
-/* --- the page ----------------------------------------------------------------------------------- */
-
 /* Shown by browsers without scripts. */
 static char *text_of_verdict(const struct verdict *v, const char *path)
 {
@@ -200,8 +198,6 @@ static int write_page(struct page *p, const struct verdict *v, const char *path,
 
 	return write_told(p, v, path, words, &told);
 }
-
-/* --- recordings --------------------------------------------------------------------------------- */
 
 struct judged {
 	struct page *page;
@@ -404,8 +400,6 @@ static int report_recording(const char *path, struct err *e)
 	return status;
 }
 
-/* --- core dumps, snapshots, bundles ------------------------------------------------------------- */
-
 static int report_dump(const char *path, const struct dump_source *s)
 {
 	struct verdict *v = verdict_of_dump(s->culprit);
@@ -468,8 +462,6 @@ static int report_bundle(const char *path, const struct machine *m)
 	doctor_free(d);
 	return status;
 }
-
-/* --- jobs --------------------------------------------------------------------------------------- */
 
 static char *text_of_job(const struct job *j, struct job_answer *const *answer)
 {
@@ -538,8 +530,6 @@ static int report_plain(struct source *s, struct err *e)
 	verdict_free(v);
 	return status;
 }
-
-/* --- what is given ------------------------------------------------------------------------------ */
 
 static bool is_json(const char *path)
 {

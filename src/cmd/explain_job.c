@@ -55,8 +55,6 @@ int job_print(FILE *out, struct job *j, bool json, const struct text_style *styl
 	return failed ? EXIT_FOUND : EXIT_NOTHING;
 }
 
-/* --- several inputs --------------------------------------------------------------------------------- */
-
 static bool is_flight_folder(const char *word)
 {
 	int n;

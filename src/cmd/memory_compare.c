@@ -21,8 +21,6 @@
 #include "read/snapshot/snapshot.h"
 #include "show/memory.h"
 
-/* --- what was asked for -------------------------------------------------------------------------- */
-
 int compare_parse_moments(struct compare_asked *a, const char *text, struct pool *pool, struct err *e)
 {
 	const char *comma = text ? strchr(text, ',') : NULL;
@@ -54,8 +52,6 @@ int compare_parse_limit(struct growth_limit *l, const char *text, struct err *e)
 	err_set(e, -EINVAL, "--max-growth takes a size or a percentage, not '%s'", text);
 	return err_hint(e, "for example 100MiB, 2GiB or 5%%");
 }
-
-/* --- one of the two: a device of a process at its moment ------------------------------------------ */
 
 struct sides {
 	struct memory_side *list;
@@ -187,8 +183,6 @@ static int sides_read(struct sides *to, const struct compare_asked *a, int which
 	return rc;
 }
 
-/* --- pairs --------------------------------------------------------------------------------------- */
-
 /* The same device of the same rank; of several processes without a rank, the first with the first. */
 static size_t partner_of(const struct sides *before, const struct memory_side *after)
 {
@@ -253,8 +247,6 @@ static void compare_pairs(struct compared *c, const struct compare_asked *a, str
 		if (!after->taken[i])
 			compare_add(c, a, NULL, &after->list[i], pool);
 }
-
-/* --- the answer ---------------------------------------------------------------------------------- */
 
 static json_t *limit_json(const struct growth_limit *l)
 {

@@ -44,8 +44,6 @@ static void watch_signals(void)
 	sigaction(SIGTERM, &act, NULL);
 }
 
-/* --- a terminal ---------------------------------------------------------------------------------- */
-
 static int term_rows(void)
 {
 	struct winsize ws;
@@ -108,8 +106,6 @@ static void frame_show(const struct memory_frame *f, size_t top, bool terminal, 
 		printf("%s\n", text);
 	free(text);
 }
-
-/* --- frames -------------------------------------------------------------------------------------- */
 
 static void wait_until(uint64_t ns)
 {

@@ -22,8 +22,6 @@
 #define CARD_UNSURE ((uint64_t)128 << 20)	/* how far the context of a card that was not measured may be off */
 #define WORD_MAX    256
 
-/* --- opening ------------------------------------------------------------------------------------- */
-
 static void replays_add(struct replays *r, const char *part, int device, const struct buf *bytes)
 {
 	struct err e = {0};
@@ -97,8 +95,6 @@ void replays_close(struct replays *r)
 	free(r->list);
 	*r = (struct replays){.n = 0};
 }
-
-/* --- questions in words --------------------------------------------------------------------------- */
 
 static int64_t context_more(const struct replayed *r, const struct card_model *card)
 {

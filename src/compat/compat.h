@@ -20,8 +20,6 @@
 /* "12.8" as 12080; 0 = no version. */
 int compat_cuda_parse(const char *text);
 
-/* ---- drivers ---- */
-
 struct compat_driver {		/* 580.65.06; major 0 = not known */
 	int major, minor, patch;
 };
@@ -56,8 +54,6 @@ struct compat_need {
 
 /* The driver that a toolkit needs. False: the toolkit is not in the table and nothing is known about its major version. */
 bool compat_driver_needed(int cuda, struct compat_need *need);
-
-/* ---- GPUs ---- */
 
 enum compat_class {
 	COMPAT_CLASS_UNKNOWN,
@@ -115,8 +111,6 @@ int compat_first_branch_for(int cc);
  * not list: it supports any GPU that it lists. */
 int compat_driver_supports(struct compat_driver d, int cc);
 
-/* ---- code inside libraries ---- */
-
 struct compat_target {
 	int arch;		/* 90 */
 	char suffix;		/* 'a' only this capability, 'f' its family, '\0' none */
@@ -140,8 +134,6 @@ enum compat_code compat_ptx_runs(struct compat_target t, int ptx, int cc, int dr
 int compat_ptx_of_cuda(int cuda);
 /* The toolkit that first emitted this PTX version, so "needs a driver for CUDA N"; 0 = not known. */
 int compat_cuda_of_ptx(int ptx);
-
-/* ---- PyTorch ---- */
 
 enum compat_machine {
 	COMPAT_X86_64,

@@ -185,8 +185,6 @@ bool compat_driver_needed(int cuda, struct compat_need *need)
 	return true;
 }
 
-/* --- GPUs ------------------------------------------------------------------------------------- */
-
 int compat_branch_for(int cc)
 {
 	const struct compat_generation *g = compat_generation(cc);

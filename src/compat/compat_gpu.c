@@ -94,8 +94,6 @@ const struct compat_gpu *compat_gpu_by_name(const char *name)
 	return NULL;
 }
 
-/* --- as people write it ------------------------------------------------------------------------ */
-
 /* "nvidia geforce  rtx4090ti-laptop" as "rtx 4090 ti laptop": without the maker, single blanks, letters of a series apart from numbers. */
 static void words_plain(char *to, size_t size, const char *from)
 {

@@ -15,8 +15,6 @@
 #include "base/str.h"
 #include "find/hang/waits.h"
 
-/* --- looking ------------------------------------------------------------------------------------------- */
-
 static void sleep_until(uint64_t ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
@@ -87,8 +85,6 @@ size_t live_cuda_processes(pid_t **list)
 		closedir(dir);
 	return n;
 }
-
-/* --- observing ----------------------------------------------------------------------------------------- */
 
 const char *live_thread_name(const struct live_thread *t, struct pool *pool)
 {

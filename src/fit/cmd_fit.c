@@ -88,8 +88,6 @@ struct fit {
 	struct pool pool;
 };
 
-/* --- which cards ----------------------------------------------------------------------------------- */
-
 /* "24GiB": the card of the recording or of the dry run, with that much memory. NULL: it is no such word. */
 static const struct card_model *card_of_bytes(struct fit *f, const char *word)
 {
@@ -143,8 +141,6 @@ static int cards_choose(struct fit *f, struct err *e)
 	f->base = f->n_cards && f->card[0]->name ? f->card[0] : card_find(BASE_CARD, e);
 	return rc;
 }
-
-/* --- one program on one card -------------------------------------------------------------------------- */
 
 /* Of several GPUs, that on which it does not fit, else the fullest. */
 static bool is_worse(const struct replay_answer *a, const struct replay_answer *b)
@@ -265,8 +261,6 @@ static int fits_on(struct fit *f, struct what_if_row *row, const struct replays 
 		return decide(f, row, card, program, e);
 	return 0;
 }
-
-/* --- the table of cards ------------------------------------------------------------------------------- */
 
 static int status_of(const struct what_if_row *row, size_t n)
 {
@@ -399,8 +393,6 @@ static int fit_recordings(struct fit *f, char *const *paths, json_t *to, struct 
 	return status;
 }
 
-/* --- the largest value -------------------------------------------------------------------------------- */
-
 /* A value that was run: once for all cards. */
 struct tried {
 	uint64_t value;
@@ -529,8 +521,6 @@ static int fit_varying(struct fit *f, json_t *to, struct err *e)
 	return rc ? rc : status;
 }
 
-/* --- the largest size, from recordings ------------------------------------------------------------------ */
-
 static json_t *sized_json(const struct card_model *card, const struct fit_sizes_answer *a)
 {
 	json_t *doubts = what_if_doubts_json(a->doubts);
@@ -603,8 +593,6 @@ static int fit_sized(struct fit *f, json_t *to, struct err *e)
 	fit_sizes_close(&s);
 	return rc ? rc : status;
 }
-
-/* --- the command --------------------------------------------------------------------------------------- */
 
 static bool is_recording(const char *word)
 {

@@ -15,8 +15,6 @@
 #include "cmd/replays.h"
 #include "run/run_mark.h"
 
-/* --- dry runs -------------------------------------------------------------------------------------- */
-
 struct fit_runs {
 	char *folder;			/* of everything below; removed at the end */
 	const char *steps;		/* "auto", "all" or a number */
@@ -45,8 +43,6 @@ int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *ca
 	    char *const *words, struct err *e);
 void fit_run_release(struct fit_run *run);
 
-/* --- one value of the program's words after the other ------------------------------------------------ */
-
 struct fit_vary {
 	char *name;			/* "batch-size"; owned */
 	uint64_t from, to;
@@ -71,8 +67,6 @@ struct fit_search {
 	void *of;
 };
 int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint64_t *largest);
-
-/* --- the largest size, from recordings of several -------------------------------------------------------- */
 
 struct fit_sized {			/* a recording */
 	uint64_t size;

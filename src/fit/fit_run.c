@@ -29,8 +29,6 @@
 
 #define MODULE	     "fit/sitecustomize.py"
 
-/* --- the folder ----------------------------------------------------------------------------------- */
-
 /* Daemons keep the names of files in it: where somebody else could make it anew, it is second choice. */
 static char *choose_place(void)
 {
@@ -119,8 +117,6 @@ void fit_runs_end(struct fit_runs *r)
 	r->writes = NULL;
 }
 
-/* --- the child -------------------------------------------------------------------------------------- */
-
 static void set_environment(const struct fit_runs *r, const char *stopped)
 {
 	const char *old = getenv("PYTHONPATH");
@@ -192,8 +188,6 @@ static int run_child(const struct fit_runs *r, const char *gpu, const struct fit
 	free(keep);
 	return status;
 }
-
-/* --- how it ended ------------------------------------------------------------------------------------ */
 
 static bool ended_for_memory(const char *folder)
 {

@@ -14,8 +14,6 @@
 #define FAR  4			/* times the largest recorded size: beyond, libraries may do something else */
 #define MOST 64			/* times it: nothing larger is tried */
 
-/* --- opening ------------------------------------------------------------------------------------------ */
-
 static int parse_sizes(struct fit_sizes *s, const char *text, struct err *e)
 {
 	char *copy = xstrdup(text), *rest = NULL;
@@ -135,8 +133,6 @@ void fit_sizes_close(struct fit_sizes *s)
 	free(s->growth);
 	*s = (struct fit_sizes){.n = 0};
 }
-
-/* --- the largest ----------------------------------------------------------------------------------------- */
 
 struct asking {
 	const struct fit_sizes *s;

@@ -28,8 +28,6 @@ const char *growth_doubt_text(enum growth_doubt doubt)
 	return text[doubt];
 }
 
-/* --- curves ------------------------------------------------------------------------------------------ */
-
 /* a + b x + c x². */
 struct curve {
 	double a, b, c;
@@ -151,8 +149,6 @@ struct growth_point growth_point(const double *x, const double *y, size_t n, dou
 	return p;
 }
 
-/* --- which requests belong together -------------------------------------------------------------------- */
-
 struct line {
 	uint32_t stack;
 	uint64_t key;
@@ -232,8 +228,6 @@ static bool is_counterpart(const void *of, size_t i, size_t k)
 	return own->key == other->key && own->bytes + UNIT >= other->bytes &&
 	       own->bytes <= (other->bytes + UNIT) * p->most;
 }
-
-/* --- those without a counterpart ------------------------------------------------------------------------ */
 
 static bool same_kind(const void *list, uint32_t i, const void *kind)
 {

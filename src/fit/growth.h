@@ -33,8 +33,6 @@ enum growth_doubt {
 
 const char *growth_doubt_text(enum growth_doubt doubt);
 
-/* --- one request ------------------------------------------------------------------------------------- */
-
 struct growth_point {
 	double bytes;
 	double error;			/* by how much that may be wrong; sizes are recorded in units of CW_EVENT_UNIT */
@@ -44,8 +42,6 @@ struct growth_point {
 /* What is asked for at a size, from what is asked for at n (two or more) others. The simplest curve that goes through all of
  * them: a constant, a line, a parabola. A request never shrinks: where a line would begin below 0, it is a parabola. */
 struct growth_point growth_point(const double *size, const double *bytes, size_t n, double at);
-
-/* --- all of them -------------------------------------------------------------------------------------- */
 
 struct growth_recording {
 	double size;

@@ -218,8 +218,6 @@ bool elf_has_section(const struct elf_file *f, const char *name)
 	return false;
 }
 
-/* --- symbols --------------------------------------------------------------------------------------- */
-
 struct gnu_header { uint32_t n_buckets, first, bloom_words, bloom_shift; };
 
 static bool get_at(const struct elf_file *f, uint64_t vaddr, void *to, size_t size)

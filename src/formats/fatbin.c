@@ -22,8 +22,6 @@ static void fatbin_damage(struct fatbin *f, const char *why)
 	f->damaged = true;
 }
 
-/* --- the file ----------------------------------------------------------------------------------- */
-
 static int file_open(const char *path, struct elf_source *s, struct err *e)
 {
 	s->fd = fs_open_foreign(path, UINT64_MAX, &s->len);
@@ -33,8 +31,6 @@ static int file_open(const char *path, struct elf_source *s, struct err *e)
 	posix_fadvise(s->fd, 0, 0, POSIX_FADV_RANDOM);
 	return 0;
 }
-
-/* --- its sections with fat binaries -------------------------------------------------------------- */
 
 #define SECTIONS_MAX	65536
 #define SPANS_MAX	16
@@ -110,8 +106,6 @@ static int sections_find(const struct elf_source *s, struct span *spans, struct 
 	}
 	return n;
 }
-
-/* --- fat binaries: which targets each of them has ------------------------------------------------ */
 
 #define TARGETS_MAX	256	/* different ones; NVIDIA's libraries have up to thirty */
 #define SETS_MAX	256	/* of targets */
@@ -269,8 +263,6 @@ static void walk_scan(struct walk *w)
 			at += 8;
 	}
 }
-
-/* --- what was found, in order --------------------------------------------------------------------- */
 
 static int target_order(const void *left, const void *right)
 {

@@ -87,8 +87,6 @@ static bool attr_next(struct bytes *rest, struct attr *a)
 	return true;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------ */
-
 static bool cubin_open(struct bytes cubin, Elf64_Ehdr *h, struct elf_sections *all)
 {
 	struct elf_source s = elf_in_memory(cubin);
@@ -184,8 +182,6 @@ static Elf64_Sym symbol_at(const struct reader *r, size_t i)
 	return s;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------- */
-
 static bool is_kernel(const struct reader *r, const Elf64_Sym *s)
 {
 	return ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_other & SYMBOL_ENTRY && s->st_shndx &&
@@ -254,8 +250,6 @@ static struct gpu_kernel *kernel_of_symbol(const struct reader *r, size_t symbol
 	s = symbol_at(r, symbol);
 	return is_kernel(r, &s) ? kernel_of_section(r, kernel_section(r, &s, r->c->names + s.st_name)) : NULL;
 }
-
-/* ---- their attributes ---------------------------------------------------------------------------- */
 
 static size_t params_count(struct bytes info)
 {
@@ -356,8 +350,6 @@ static int attributes_read(struct reader *r)
 	}
 	return 0;
 }
-
-/* ---- variables ----------------------------------------------------------------------------------- */
 
 /* __device__ variables, with and without contents, and __constant__ ones. */
 static bool variable_section(const struct reader *r, const Elf64_Sym *s, Elf64_Shdr *section)

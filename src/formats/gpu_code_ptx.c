@@ -21,8 +21,6 @@ struct scanner {
 	bool failed;
 };
 
-/* ---- tokens -------------------------------------------------------------------------------------- */
-
 static bool is_word(char ch)
 {
 	return isalnum((unsigned char)ch) || ch == '_' || ch == '$' || ch == '%' || ch == '.';
@@ -105,8 +103,6 @@ static void skip_statement(struct scanner *s)
 		next(s);
 	}
 }
-
-/* ---- declarations -------------------------------------------------------------------------------- */
 
 struct declared {
 	char *name;		/* owned; NULL: there was none */
@@ -200,8 +196,6 @@ static void variable_add(struct scanner *s, struct declared d, bool constant, bo
 	}
 	c->variable[c->variables++] = (struct gpu_variable){d.name, d.size, constant, managed, {NULL, 0}};
 }
-
-/* ---- kernels ------------------------------------------------------------------------------------- */
 
 static void param_add(struct scanner *s, struct gpu_kernel *k)
 {

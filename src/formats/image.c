@@ -20,8 +20,6 @@ static bool image_open(struct bytes image, struct elf_sections *all)
 	return elf_header(&file, &h) && elf_sections_open(all, file, &h) && all->n <= SECTIONS_MAX;
 }
 
-/* --- symbols --------------------------------------------------------------------------------------- */
-
 /* The symbol table. One is enough: a hostile file could name the same one a million times. */
 struct symbols {
 	struct bytes table, names;
@@ -63,8 +61,6 @@ static const char *symbol_name(const struct symbols *all, const Elf64_Sym *sym)
 	p = all->names.data + sym->st_name;
 	return memchr(p, '\0', all->names.len - sym->st_name) ? (const char *)p : NULL;
 }
-
-/* --- functions and code ---------------------------------------------------------------------------- */
 
 struct function_query {
 	uint64_t pc;
@@ -186,8 +182,6 @@ bool image_params_offset(struct bytes image, const char *kernel, uint32_t *offse
 	}
 	return false;
 }
-
-/* --- data ------------------------------------------------------------------------------------------ */
 
 bool image_section(struct bytes image, const char *name, struct bytes *bytes)
 {

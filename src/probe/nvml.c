@@ -117,8 +117,6 @@ static const struct { void *where; const char *name[3]; } functions[] = {
 	{&nvml.utilization, {"nvmlDeviceGetUtilizationRates"}},
 };
 
-/* --- reporting -------------------------------------------------------------------------------- */
-
 static void tell_text(probe_tell tell, enum probe_word word, const char *text)
 {
 	struct probe_message m = {.word = word};
@@ -155,8 +153,6 @@ static bool nvml_load(probe_tell tell)
 	tell_text(tell, PROBE_NO_LIBRARY, LIBRARY " lacks NVML's functions");
 	return false;
 }
-
-/* --- one GPU ---------------------------------------------------------------------------------- */
 
 static void ask_memory(nvml_device d, struct gpu_card *c)
 {
@@ -195,8 +191,6 @@ static void ask_card(nvml_device d, uint32_t index, struct gpu_card *c)
 		c->mig = now == 1;
 	ask_memory(d, c);
 }
-
-/* --- its state ---------------------------------------------------------------------------------- */
 
 enum { UNCORRECTED = 1, VOLATILE = 0, AGGREGATE = 1, MIG_DEVICES_MAX = 64 };
 
@@ -288,8 +282,6 @@ static void ask_details(nvml_device device, struct gpu_details *d)
 	ask_fabric(device, d);
 	d->utilization = ask_utilization(device);
 }
-
-/* --- its processes ---------------------------------------------------------------------------- */
 
 #define ENTRY_MAX	32u
 #define FILL		0xa5

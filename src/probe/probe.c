@@ -34,8 +34,6 @@
 #define SYS_close_range 436
 #endif
 
-/* --- starting it ------------------------------------------------------------------------------ */
-
 static void become_probe(const char *path, const char *mode, int out)
 {
 	char name[] = PROGRAM, what[16] = "", *argv[] = {name, mode ? what : NULL, NULL};
@@ -107,8 +105,6 @@ bool probe_step(struct probe *p, uint64_t now_ns)
 		return now_ns >= p->until_ns || p->told.full;
 	return true;
 }
-
-/* --- what it reported ------------------------------------------------------------------------- */
 
 static void set_trouble(struct gpu_usage *u, enum usage_trouble what, const char *words)
 {

@@ -31,8 +31,6 @@ static uint64_t bytes_less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* --- small files ------------------------------------------------------------------------------ */
-
 /* Whose files are read. */
 struct ram_from {
 	const char *root;
@@ -82,8 +80,6 @@ static uint64_t ram_value(const char *text, const char *word, int base, uint64_t
 	return at ? number_at(at, base, unit) : RAM_UNKNOWN;
 }
 
-/* --- the machine ------------------------------------------------------------------------------ */
-
 static void ram_look_at_machine(struct ram_state *r, const struct ram_from *from)
 {
 	char *text = ram_text(from, "/proc", "meminfo");
@@ -123,8 +119,6 @@ static void ram_look_at_process(struct ram_state *r, const struct ram_from *from
 		r->lock_limit = RAM_UNLIMITED;
 	free(text);
 }
-
-/* --- cgroups ---------------------------------------------------------------------------------- */
 
 /* One controller's folder; version 2 and version 1 name their files differently. */
 struct group {
@@ -253,8 +247,6 @@ void ram_look(struct ram_state *r, const char *root, pid_t pid)
 	ram_look_at_process(r, &from);
 	ram_look_at_groups(r, &from);
 }
-
-/* --- what stopped a request ------------------------------------------------------------------- */
 
 /* The lock limit comes last: the driver does not always obey it, so it only counts where nothing else
  * explains the failure. */

@@ -45,8 +45,6 @@ struct gpu_state *usage_add_gpu(struct gpu_usage *u, const struct gpu_card *card
 	return &u->gpu[u->n++];
 }
 
-/* --- processes -------------------------------------------------------------------------------- */
-
 static uint64_t more_bytes(uint64_t a, uint64_t b)
 {
 	if (a == USAGE_UNKNOWN || b == USAGE_UNKNOWN)
@@ -103,8 +101,6 @@ void usage_sort(struct gpu_usage *u)
 	for (i = 0; i < u->n; i++)
 		xsort(u->gpu[i].holder, u->gpu[i].n, sizeof(*u->gpu[i].holder), holder_by_bytes);
 }
-
-/* --- questions -------------------------------------------------------------------------------- */
 
 static int hex_digit(char c)
 {

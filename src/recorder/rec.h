@@ -36,8 +36,6 @@ typedef uint32_t CUresult;
 #define CU_NO_DRIVER 34u
 #define CU_OUT_OF_MEMORY 2u
 
-/* ---- entry points: every exported cu name, from kb/cuda_api.def -------------------------------- */
-
 enum entry {
 #define CU(number, name, n, class, args)     ENTRY_##name,
 #define CU_S(number, name, n, class, args)   ENTRY_##name, ENTRY_##name##_ptsz,
@@ -102,8 +100,6 @@ static inline void *door(enum entry e)
 	return likely(f != NULL) ? f : door_find(e);
 }
 
-/* ---- ELF: symbols of loaded libraries, without the loader's search rules ----------------------- */
-
 struct elf_object {
 	uintptr_t base, start, end;	/* load bias and the mapped range */
 	const void *dynamic;
@@ -117,8 +113,6 @@ void *elf_symbol_after_us(const char *name);	/* first one behind us in lookup or
 bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *soname, size_t size);
 /* The caller's object, and the library of that name (libcudart, libcublas) it was linked against. */
 bool elf_linked(const void *caller, const char *prefix, struct elf_object *who, struct elf_object *library);
-
-/* ---- the recording ------------------------------------------------------------------------------ */
 
 #define MAX_NODE_DEPTH 16
 #define DEVICE_ASK     (-2)
@@ -415,8 +409,6 @@ extern struct spin intern_lock, fail_lock, graph_lock;
 #define shared_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define shared_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 
-/* ---- what is recorded ---------------------------------------------------------------------------- */
-
 uint32_t stack_here(void);				/* this thread's Python stack */
 static inline uint32_t stack_before(void)		/* as of this thread's last walk */
 {
@@ -572,20 +564,14 @@ bool rec_read_memory(void *to, const void *from, size_t n);
 size_t rec_put_number(char *to, size_t size, long v);
 void text_copy(char *to, size_t size, const char *from, size_t len);
 
-/* ---- environment variables: those of the table in rec_env.c ------------------------------------------ */
-
 void env_load(void);				/* before the program has threads */
 void env_look(void);				/* again, when a recording begins */
 const char *rec_getenv(const char *name);	/* as of then; NULL = not set */
 void env_copy(const char *name, char *to, size_t size);		/* the same; CW_NOT_SET = not set */
 void env_copy_now(const char *name, char *to, size_t size);	/* as it is now */
 
-/* ---- sandboxes ---------------------------------------------------------------------------------------- */
-
 void sandbox_load(void);
 bool sandbox_is_new(void);		/* the program has restricted its system calls: make none that it would not make */
-
-/* ---- core dumps ------------------------------------------------------------------------------------ */
 
 static inline CUresult failed_before(void)
 {
@@ -606,8 +592,6 @@ CUresult dump_before_release(void);	/* before contexts are released: is there an
 bool dump_at_exit(bool in_order);
 
 enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
-
-/* ---- a look at the GPU after a call that waited (rec_look.c) ---------------------------------------- */
 
 enum { LOOK_DUE = 1, LOOK_BUSY };	/* 0: no kernel since the last look */
 extern _Atomic uint8_t look_due[CW_MAX_DEVICES];
@@ -631,8 +615,6 @@ static inline void look_later(int device)
 		atomic_store_explicit(due, LOOK_DUE, memory_order_relaxed);
 }
 
-/* ---- waiting for the GPU, for `cuwhy run --hang-after`; without that, one flag is tested ------------ */
-
 void hang_forget(void);			/* a new recording begins */
 void hang_start(void);			/* after the first successful cuInit and dump_start */
 void wait_left(void);			/* this thread has jumped out of a call that waited */
@@ -652,8 +634,6 @@ static inline void wait_end(CUresult result)
 		wait_unmark(result);
 }
 
-/* ---- reads of what the simulated GPU did not compute (rec_reads.c); without it, one pointer is tested - */
-
 typedef void (*sim_given_anew)(uint64_t addr, size_t size);
 extern _Atomic(sim_given_anew) reads_given_anew;
 void reads_start(void);			/* after the first successful cuInit */
@@ -666,8 +646,6 @@ static inline void reads_block_anew(uint64_t addr, uint64_t size)
 	if (unlikely(tell != NULL))
 		tell(addr, size);
 }
-
-/* ---- Python, PyTorch, process end ----------------------------------------------------------------- */
 
 void python_start(void);		/* find the interpreter; fails silently */
 void python_hook(void);			/* install the audit hook when we hold the GIL */

@@ -199,8 +199,6 @@ EXPORT HOT int cudaLaunchKernelExC(const struct runtime_config *c, const void *f
 	return code;
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------- */
-
 /* Unlike a launch, an allocation may be a thread's first call. */
 static void asks_memory(const void *caller)
 {

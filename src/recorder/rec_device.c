@@ -46,8 +46,6 @@ int current_device(void)
 	return get && get(&d) == 0 ? d : -1;
 }
 
-/* ---- which device a context belongs to ---------------------------------------------------------------- */
-
 #define MAX_CONTEXTS	64	/* a program usually has one per device */
 
 static struct {

@@ -12,8 +12,6 @@
 
 #include "rec.h"
 
-/* ---- tables from kb/cuda_api.def ------------------------------------------------------------------ */
-
 #define CU(number, name, n, class, args)     EXPORT CUresult name(void);
 #define CU_S(number, name, n, class, args)   EXPORT CUresult name(void); EXPORT CUresult name##_ptsz(void);
 #define CU_D(number, name, n, class, args)   EXPORT CUresult name(void); EXPORT CUresult name##_ptds(void);
@@ -91,8 +89,6 @@ int door_by_real(const void *function)
 	return -1;
 }
 
-/* ---- the next dlsym in line ------------------------------------------------------------------------ */
-
 typedef void *dlsym_fn(void *, const char *);
 __attribute__((visibility("hidden"))) dlsym_fn *rec_next_dlsym;
 
@@ -117,8 +113,6 @@ static bool stay_loaded(const char *name)
 
 	return !open_it || open_it(name, RTLD_LAZY | RTLD_NOLOAD);
 }
-
-/* ---- opening ---------------------------------------------------------------------------------------- */
 
 /* Several threads may do this at once: all compute the same tables and store the same values. */
 bool doors_open(void)
@@ -172,8 +166,6 @@ void *door_find(enum entry e)
 {
 	return doors_open() ? atomic_load_explicit(&door_real[e], memory_order_relaxed) : NULL;
 }
-
-/* ---- second door: dlsym ------------------------------------------------------------------------------ */
 
 struct pick {
 	void *value;

@@ -101,8 +101,6 @@ void env_load(void)
 	}
 }
 
-/* ---- later: through the kernel ------------------------------------------------------------------------------ */
-
 /* A page is either there or not: reading never goes on to the next one, where a string or list need not continue. */
 static size_t within_page(const void *from, size_t n)
 {

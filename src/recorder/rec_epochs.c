@@ -34,8 +34,6 @@ void epochs_start(void)
 			epochs.number[i] = 0;
 }
 
-/* ---- epochs ------------------------------------------------------------------------------------------- */
-
 static uint32_t scale_of(const struct cw_epochs *e)
 {
 	return (uint32_t)(e->now >> 32);
@@ -148,8 +146,6 @@ void epochs_moment(int device, const struct cw_sample *now, uint64_t sample_ever
 		epochs_note(e, now, sample_begins);
 	spin_done(&epochs_lock);
 }
-
-/* ---- histories ---------------------------------------------------------------------------------------- */
 
 /* Number n, from 0, is in the chunk whose first number is the largest of 0, 256, 768, ... that is not above n. */
 static struct cw_history *history_at(uint32_t n, uint32_t *chunk)

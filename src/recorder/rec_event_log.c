@@ -66,9 +66,7 @@ void event_log_start(void)
 	atomic_store_explicit(&event_log.h, h, memory_order_release);	/* last: others look at it without a lock */
 }
 
-/* ---- slots: with the lock of PyTorch's blocks held ---------------------------------------------------
- *
- * A signal handler may jump out of here at any instruction. So everything follows from `at`, which one store moves from a slot that is
+/* Slots: with the lock of PyTorch's blocks held. A signal handler may jump out of here at any instruction. So everything follows from `at`, which one store moves from a slot that is
  * written to the next, and at the start of a page the number of slots is set right again. */
 
 static inline struct cw_event_log *log_head(void)
@@ -172,8 +170,6 @@ HOT uint32_t event_log_detail(const struct events_block *b, uint64_t size)
 	return CW_BLOCK_DETAIL | (uint32_t)slack << 1 |
 	       lane_of(b->stream, b->pool) << (1 + CW_SLOT_LANE_SHIFT - CW_SLOT_SLACK_SHIFT);
 }
-
-/* ---- what is rare: takes the lock ------------------------------------------------------------------- */
 
 static void note_put(uint64_t what, uint64_t ticks, uint64_t first, uint64_t second)
 {

@@ -255,8 +255,6 @@ void fail_note(struct cw_failure *f)
 		probe_wake();
 }
 
-/* ---- lookups of kernels ---------------------------------------------------------------------------------- */
-
 /* The runtime looks a kernel up when it is launched for the first time. Code that finds one after the other and launches
  * none takes stock: one that is not there is an answer, not a failure. */
 static uint32_t found_in_one_go(struct rec_thread *t, uint32_t stack)
@@ -279,8 +277,6 @@ void lookup_found(void)
 	if (n < UINT32_MAX)
 		t->found.n = n + 1;
 }
-
-/* ---- ordinary calls -------------------------------------------------------------------------------------- */
 
 static uint32_t what_does(enum api api)
 {

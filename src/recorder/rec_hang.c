@@ -40,8 +40,6 @@ void hang_start(void)
 		text_copy(rec.h->pipe_path, sizeof(rec.h->pipe_path), path, n);
 }
 
-/* ---- marks ------------------------------------------------------------------------------------------- */
-
 static void set_mark(struct cw_ring *r, enum api api, uint32_t stack)
 {
 	r->wait.api = api;

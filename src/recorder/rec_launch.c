@@ -292,8 +292,6 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result)
 		look_later(t->device);
 }
 
-/* ---- wrappers ------------------------------------------------------------------------------------------ */
-
 struct launch_attribute {		/* CUlaunchAttribute */
 	uint32_t id;
 	uint32_t pad;

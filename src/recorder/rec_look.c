@@ -70,8 +70,6 @@ void look_forget(void)
 	atomic_store(&look_graphs, false);
 }
 
-/* ---- where to look ------------------------------------------------------------------------------------- */
-
 /* A high priority, so that a busy stream delays it as little as possible; non-blocking, so that it neither waits for
  * the program's default stream nor holds it up. */
 static bool place_make(struct place *p)
@@ -166,8 +164,6 @@ void look_primary_gone(int device, bool certainly)
 	spin_done(&look.lock);
 }
 
-/* ---- our calls ------------------------------------------------------------------------------------------ */
-
 /* Other threads may be capturing a stream in a mode that forbids such calls in every thread of the process. */
 static int relaxed_begin(void)
 {
@@ -188,8 +184,6 @@ static bool capturing(void)
 {
 	return atomic_load_explicit(&rec.captures, memory_order_relaxed) != 0;
 }
-
-/* ---- looking -------------------------------------------------------------------------------------------- */
 
 static void look_nap(void)
 {

@@ -66,8 +66,6 @@ static uint64_t hash_more(uint64_t h, const void *bytes, size_t n)
 
 #define HASH_START 14695981039346656037ull
 
-/* ---- the table; all of it with the lock held ------------------------------------------------------------------ */
-
 static struct cw_comms *table(void)
 {
 	if (comms.table && comms.generation == rec.generation)
@@ -110,8 +108,6 @@ static struct cw_comm *comm_add(void)
 		shared_set(&t->n, t->n + 1);
 	return c;
 }
-
-/* ---- calls ----------------------------------------------------------------------------------------------------- */
 
 static void call_add(struct cw_comm *c, uint64_t count, int type, enum cw_collective op, uint64_t stream, uint32_t stack)
 {
@@ -230,8 +226,6 @@ EXPORT int ncclRecv(void *to, size_t count, int type, int peer, void *comm, uint
 	return real ? real(to, count, type, peer, comm, stream) : NCCL_INTERNAL_ERROR;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------------ */
-
 EXPORT int ncclGroupStart(void);
 EXPORT int ncclGroupStart(void)
 {
@@ -249,8 +243,6 @@ EXPORT int ncclGroupEnd(void)
 	group_depth -= group_depth > 0;
 	return real ? real() : NCCL_INTERNAL_ERROR;
 }
-
-/* ---- communicators ----------------------------------------------------------------------------------------------- */
 
 struct made {
 	uint64_t id, in_ns;

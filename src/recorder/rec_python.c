@@ -48,8 +48,6 @@ static inline uint64_t stack_key(uint64_t hash)
 	return (hash ^ hash >> 31) | 1;
 }
 
-/* ---- strings ---------------------------------------------------------------------------------------------- */
-
 /* A str object as UTF-8, truncated to `size`. */
 bool python_string(const void *unicode, char *buf, size_t size)
 {
@@ -97,8 +95,6 @@ uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out
 	out->line = line;
 	return out->file;
 }
-
-/* ---- trust -------------------------------------------------------------------------------------------------- */
 
 static void distrust(enum cw_reason why)
 {
@@ -180,8 +176,6 @@ static __attribute__((noinline)) bool still_trusted(const void *tstate)
 		atomic_store(&hot.again, trust.walk.again);
 	return true;
 }
-
-/* ---- the stack ------------------------------------------------------------------------------------------------ */
 
 /* Walks the whole stack. `hash`: its key, 0 = not known yet. */
 static __attribute__((noinline)) uint32_t whole_stack(const void *tstate, uint64_t hash)
@@ -313,8 +307,6 @@ uint32_t handlers_now(struct cw_handler *out, uint32_t max)
 	return tstate ? handlers_of_frames(frame, (uint32_t)WALK_FRAMES(walk_all(tstate, frame)), out, max)
 		      : HANDLERS_UNKNOWN;
 }
-
-/* ---- start ----------------------------------------------------------------------------------------------------- */
 
 /* Since 3.13 CPython says itself where its fields are. */
 static enum cw_reason use_debug_offsets(const struct elf_object *o)

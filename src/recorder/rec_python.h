@@ -71,8 +71,6 @@ static inline bool python_has_gil(const void *tstate)
 	return tstate && py.f.current_state() == tstate;
 }
 
-/* ---- code objects ------------------------------------------------------------------------------------------ */
-
 #define UNTAGGED(code) ((const char *)((uintptr_t)(code) & ~3ul))	/* 3.14 tags references */
 
 extern struct code_watch {
@@ -96,8 +94,6 @@ static inline bool code_is_watched(const void *tstate)
 	return likely(atomic_load_explicit(&code_watch.on, memory_order_acquire)) &&
 	       (!code_watch.interpreter || ((const void *const *)tstate)[2] == code_watch.interpreter);
 }
-
-/* ---- loops of code objects (rec_python_loops.c) -------------------------------------------------------------- */
 
 struct py_loop {			/* units of code, from the start of its bytecode */
 	uint16_t head, end;		/* of `for`: end is where it goes when it is over */
@@ -143,8 +139,6 @@ const void *const *loops_stack(const char *frame, uint32_t number);
 
 /* The traceback of an exception that ends the program; GIL held (rec_python_tensors.c). */
 void tensors_note(void *tb);
-
-/* ---- walks ------------------------------------------------------------------------------------------------- */
 
 struct raw_frame { const char *code, *frame; uint64_t instr; };
 

@@ -32,8 +32,6 @@ static const struct op ops[LAST_MINOR - FIRST_MINOR + 1][256] = {
 #include "kb/python_opcodes.def"
 };
 
-/* ---- one instruction --------------------------------------------------------------------------------------- */
-
 bool code_decode(const struct code_view *v, uint32_t start, struct instruction *i)
 {
 	uint32_t arg = 0, at = start;
@@ -90,8 +88,6 @@ uint32_t code_unit(const char *code, uint64_t instr)
 	return instr < UNITS_MAX ? (uint32_t)instr : UINT32_MAX;
 }
 
-/* ---- exception tables, since 3.11 -------------------------------------------------------------------------- */
-
 static uint32_t handler_number(const uint8_t **p, const uint8_t *end)
 {
 	uint32_t v = 0;
@@ -121,8 +117,6 @@ bool code_next_handler(const struct code_view *v, const uint8_t **p, struct hand
 	h->lasti = depth & 1;
 	return true;
 }
-
-/* ---- code objects ------------------------------------------------------------------------------------------ */
 
 bool code_view_of(const char *code, struct code_view *v)
 {

@@ -142,8 +142,6 @@ uint64_t code_id(const char *code, bool watched)
 	return code_id_and_loops(code, watched, &loops);
 }
 
-/* ---- destruction: called with the GIL held ------------------------------------------------------------------ */
-
 /* A thread that runs other code at this address has taken the GIL since, and sees what is written here. */
 static void code_goes(const void *code)
 {

@@ -28,8 +28,6 @@ struct out {
 	const struct raw_frame *raw;
 };
 
-/* ---- names ------------------------------------------------------------------------------------------------- */
-
 static bool name_of(const struct code_view *v, uint32_t index, char *buf, size_t size)
 {
 	const char *names;
@@ -90,8 +88,6 @@ static bool exits(const char *owner, const char *name, bool attribute)
 
 	return attribute ? is_any_of(owner, owners) && is_any_of(name, functions) : is_any_of(name, alone);
 }
-
-/* ---- a clause ---------------------------------------------------------------------------------------------- */
 
 static uint32_t line_of_unit(const struct raw_frame *raw, uint32_t unit)
 {
@@ -222,8 +218,6 @@ static void add_clauses(struct out *o, uint32_t at, uint32_t end)
 	}
 }
 
-/* ---- with -------------------------------------------------------------------------------------------------- */
-
 static const void *read_pointer(const void *from)
 {
 	const void *p = NULL;
@@ -271,8 +265,6 @@ static void add_with(struct out *o, uint32_t at, uint32_t level)
 	h.first_line = h.last_line = line_of_unit(o->raw, at);
 	add(o, &h);
 }
-
-/* ---- frames ------------------------------------------------------------------------------------------------ */
 
 /* The handler that begins at `at`; `level`: how much of the frame's stack it finds. */
 static void add_handler(struct out *o, uint32_t at, uint32_t level, uint32_t end)

@@ -24,8 +24,6 @@ const struct py_layout *layout_of(unsigned minor)
 	return NULL;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
-
 static inline __attribute__((always_inline)) bool get(bool careful, void *to, const void *from, size_t n)
 {
 	if (careful)
@@ -39,8 +37,6 @@ static inline __attribute__((always_inline)) bool get(bool careful, void *to, co
 		if (!get(careful, &(var), (const char *)(base) + (offset), sizeof(var))) \
 			return -1;                                                 \
 	} while (0)
-
-/* ---- every frame from scratch ------------------------------------------------------------------------------ */
 
 static inline __attribute__((always_inline)) int walk(const struct py_layout *l, bool careful, const void *tstate,
 						      struct raw_frame *out)
@@ -98,8 +94,6 @@ int walk_all(const void *tstate, struct raw_frame *out)
 	return walk(&py.l, false, tstate, out);
 }
 
-/* ---- hashes: from the root inwards ------------------------------------------------------------------------- */
-
 static inline __attribute__((always_inline)) uint64_t fold(const struct py_layout *l, uint64_t h, uint64_t id,
 							   const char *code, uint64_t instr)
 {
@@ -117,8 +111,6 @@ uint64_t walk_hash(const struct raw_frame *raw, int n, bool watched)
 		h = fold(&py.l, h, code_id(raw[i].code, watched), raw[i].code, raw[i].instr);
 	return h;
 }
-
-/* ---- what has changed since the last walk -------------------------------------------------------------------- */
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -47,8 +47,6 @@ HOT_DATA static struct {
 	_Atomic uint64_t woke_ns;	/* when we last told `cuwhy run` that memory ran out; 0 = never */
 } segments;
 
-/* ---- segments ------------------------------------------------------------------------------------ */
-
 /* A program with a profiling timer interrupts whatever takes long. All signals are blocked while a segment is made, but a
  * debugger or a freezer interrupts all the same. */
 #define AGAIN(call)                                                                     \
@@ -316,8 +314,6 @@ void chunk_warm_ahead(const void *chunk, size_t off, size_t len)
 		chunk_warm((const char *)chunk + from, len - from < most ? len - from : most);
 }
 
-/* ---- heap ---------------------------------------------------------------------------------------- */
-
 static uint32_t heap_take(struct heap *h, uint32_t len, uint32_t step)
 {
 	uint32_t off;
@@ -347,8 +343,6 @@ uint32_t heap_alloc_layout(uint32_t len)
 {
 	return heap_take(&segments.layouts, len, LAYOUT_STEP);
 }
-
-/* ---- outside the recording ------------------------------------------------------------------------- */
 
 void *large_new(size_t len)
 {
@@ -389,8 +383,6 @@ void *side_new(uint32_t len)
 	segments.side += len;
 	return p;
 }
-
-/* ---- hash tables: read without a lock, filled under the intern lock ------------------------------- */
 
 bool tables_start(void)
 {

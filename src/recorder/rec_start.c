@@ -125,8 +125,6 @@ void signals_unblock(const struct signals *s)
 		sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
 
-/* ---- clocks ---------------------------------------------------------------------------------------- */
-
 uint64_t rec_mono_ns(void)
 {
 	struct timespec t;
@@ -167,8 +165,6 @@ uint64_t rec_ticks_in(uint64_t ns)
 		return 2 * ns;
 	return (uint64_t)((double)since / (double)since_ns * (double)ns) + 1;
 }
-
-/* ---- what the header says about the process --------------------------------------------------------- */
 
 static uint32_t env_number(const char *name)
 {
@@ -228,8 +224,6 @@ static void fill_header(uint32_t forked_from)
 	text_copy(h->libcuda_path, sizeof(h->libcuda_path), doors_library(), strlen(doors_library()));
 	memcpy(h->magic, CW_MAGIC, 8);		/* last: a header without it is not one yet */
 }
-
-/* ---- wake ------------------------------------------------------------------------------------------- */
 
 static bool recording_begin(uint32_t forked_from)
 {
@@ -376,8 +370,6 @@ EXPORT const char *cuwhy_rec_version(void)
 	return CUWHY_VERSION;
 }
 
-/* ---- threads ----------------------------------------------------------------------------------------- */
-
 /* Record number i, NULL: no memory for it. Several threads may need a new block at once: one of theirs is kept. */
 static struct rec_thread *record_at(uint32_t i)
 {
@@ -514,8 +506,6 @@ struct cw_ring *rec_node_ring(struct rec_thread *t)
 	}
 	return t->nodes;
 }
-
-/* ---- load --------------------------------------------------------------------------------------------- */
 
 __attribute__((constructor)) static void load(void)
 {

@@ -104,8 +104,6 @@ void torch_start(void)
 	torch_block_start();
 }
 
-/* ---- PyTorch will raise -------------------------------------------------------------------------------- */
-
 static void words(struct cw_failure *f, const char *what, const char *file, uint32_t line, const char *text, size_t n)
 {
 	if (what)
@@ -206,8 +204,6 @@ WRAP_FAIL(fail_string, _ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basi
 WRAP_FAIL(fail_string_old, _ZN3c106detail14torchCheckFailEPKcS2_jRKSs, const char *const, *s, strlen(*s))
 WRAP_FAIL(fail_chars, _ZN3c106detail14torchCheckFailEPKcS2_jS2_, const char, s, strlen(s))
 
-/* ---- out of memory --------------------------------------------------------------------------------------- */
-
 struct c10_device { int8_t type, index; };
 
 static void torch_oom(uint64_t request, uint64_t allocated, uint64_t reserved, struct c10_device d)
@@ -250,8 +246,6 @@ static void torch_oom(uint64_t request, uint64_t allocated, uint64_t reserved, s
 
 WRAP_OOM(oom_signed, _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE, int64_t)
 WRAP_OOM(oom_unsigned, _ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE, size_t)
-
-/* ---- PyTorch's blocks ------------------------------------------------------------------------------------ */
 
 static TLS uint64_t asked;	/* what this thread asked PyTorch's allocator for, until it reports the block */
 
@@ -328,8 +322,6 @@ void torch_report(const struct torch_block_note *b)
 WRAP_USAGE(usage_signed, _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, int64_t)
 WRAP_USAGE(usage_unsigned, _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, size_t)
 
-/* ---- CUDA in a forked child ------------------------------------------------------------------------------- */
-
 static bool called_from(uint32_t stack, const char *function)
 {
 	const struct cw_stack *s = at(stack);
@@ -356,8 +348,6 @@ EXPORT bool _ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE(int8_t typ
 	}
 	return bad;
 }
-
-/* ---- backward: from a kernel to the forward line ------------------------------------------------------------ */
 
 /* uint64_t at::sequence_number::get_and_increment(): once for each autograd node, on the thread and at
  * the line that creates it. */

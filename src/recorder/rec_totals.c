@@ -108,8 +108,6 @@ void totals_driver(const struct cw_allocation *a, bool came, uint64_t ticks)
 		on_device(m, a, came, ticks);
 }
 
-/* ---- which library calls the driver ------------------------------------------------------------------- */
-
 #define MAX_LIBRARIES	64
 
 /* A loaded file and its name in the recording. Entries are added, never changed. */

@@ -25,8 +25,7 @@ static void note(const struct call *c, uint64_t out)
 	note_call(&(struct call_note){.api = c->api, .result = c->r, .arg = c->a, .n_args = c->count, .out = out});
 }
 
-/* ---- before the call --------------------------------------------------------------------------------
- * Each returns 0, or the error with which the call fails: once a kernel has failed, the driver returns its
+/* Before the call: each returns 0, or the error with which the call fails: once a kernel has failed, the driver returns its
  * error from every call that involves GPU work, and we must do so when the driver does not (rec_dump.c). */
 
 static CUresult take(struct call *c)
@@ -156,8 +155,6 @@ static CUresult before_UNLOAD(struct call *c)
 #define CLASS(name, before, writes, does, text) before(name)
 #include "kb/cuda_api.def"
 
-/* ---- what the call wrote: as many bytes as the driver's type has, and no more ----------------------------- */
-
 static inline uint64_t int_at(uint64_t pointer)
 {
 	return pointer ? *(const uint32_t *)pointer : 0;
@@ -180,8 +177,6 @@ static inline uint64_t word_at(uint64_t pointer)
 
 #define CLASS(name, before, writes, does, text) enum { FREES_##name = ((does)&DOES_TAKE) && !((does)&DOES_HOST) };
 #include "kb/cuda_api.def"
-
-/* ---- after the call ---------------------------------------------------------------------------------- */
 
 static void after_INIT(struct call *c)
 {
@@ -528,8 +523,6 @@ static void after_DESTROY(struct call *c)
 	rec_self->device = DEVICE_ASK;
 	note(c, 0);
 }
-
-/* ---- the wrappers -------------------------------------------------------------------------------------- */
 
 #define P0  void
 #define P1  uint64_t a0

@@ -36,8 +36,6 @@ static size_t next_part(const struct place *p, size_t len)
 	return len + 1 + strcspn(p->at + len + 1, "/");
 }
 
-/* ---- may it? ---------------------------------------------------------------------------------------------------- */
-
 static bool is_mine(const struct stat *st)
 {
 	uid_t me = (uid_t)raw(SYS_geteuid, 0, 0, 0, 0);
@@ -77,8 +75,6 @@ static int may_change_folder(struct place *p, const struct stat *victim)
 	p->len = whole;
 	return rc;
 }
-
-/* ---- folders ---------------------------------------------------------------------------------------------------- */
 
 static void set_times(const char *path, const struct stat *like)
 {
@@ -171,8 +167,6 @@ static void touch_folder(struct place *p)
 	raw_utimes(in_new(p), NULL);
 	p->at[len] = next;
 }
-
-/* ---- copies ----------------------------------------------------------------------------------------------------- */
 
 /* A name beside the path, which no other thread uses. */
 static int part_beside(const char *path, char *part)
@@ -390,8 +384,6 @@ int set_place(struct place *p)
 	return bring(p, true);
 }
 
-/* ---- marks ------------------------------------------------------------------------------------------------------ */
-
 struct entry { uint64_t inode; int64_t next; unsigned short len; unsigned char type; char name[]; };
 
 static void remove_marks(int dir, const char *name);
@@ -495,8 +487,6 @@ static bool covers(struct place *p)
 
 	return !p->hidden && raw_lstat(in_reality(p), &st) == 0;
 }
-
-/* ---- names ------------------------------------------------------------------------------------------------------ */
 
 static int may_remove(struct place *p, bool folder)
 {

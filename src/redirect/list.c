@@ -27,8 +27,6 @@ struct list {
 static struct { DIR *dir; struct list *list; } lists[MOST_LISTS];
 static int n_lists;
 
-/* ---- reading a folder of the scratch ----------------------------------------------------------------------------- */
-
 static bool is_dots(const char *name)
 {
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
@@ -91,8 +89,6 @@ int is_empty(struct place *p)
 		rc = read_folder(in_reality(p), any_left, p);
 	return rc < 0 ? rc : !rc;
 }
-
-/* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 /* Room for one more element. */
 static bool grow(void **array, size_t n, size_t *room, size_t size)
@@ -181,8 +177,6 @@ static void drop(struct list *list)
 	free(list->covered.name);
 	free(list);
 }
-
-/* ---- what belongs to a DIR --------------------------------------------------------------------------------------- */
 
 static int find(const DIR *dir)
 {
@@ -341,8 +335,6 @@ EXPORT int readdir64_r(DIR *dir, struct dirent64 *entry, struct dirent64 **resul
 {
 	return read_into(dir, (struct dirent *)entry, (struct dirent **)result);
 }
-
-/* ---- functions of libc that list folders themselves --------------------------------------------------------------- */
 
 typedef int chooses(const struct dirent *);
 typedef int compares(const struct dirent **, const struct dirent **);

@@ -50,8 +50,6 @@ LOOK(int, -1, inotify_add_watch, AT_FDCWD, !(events & IN_DONT_FOLLOW), (int fd, 
      path, events)
 LOOK(int, -1, chdir, AT_FDCWD, true, (const char *path), path)
 
-/* ---- stat ------------------------------------------------------------------------------------------------------- */
-
 static int stat_at(int dir, const char *path, struct stat *st, int flags)
 {
 	struct place p;
@@ -162,8 +160,6 @@ EXPORT int statx(int dir, const char *restrict path, int flags, unsigned mask, s
 		patch(to, &p.st);
 	return rc;
 }
-
-/* ---- links and folders by name ----------------------------------------------------------------------------------- */
 
 static ssize_t readlink_at(int dir, const char *path, char *to, size_t size)
 {

@@ -53,8 +53,6 @@ static int find_new(struct place *p, int dir, const char *path, bool folder)
 	return p->slash && !folder ? -ENOENT : make_way(p);
 }
 
-/* ---- making ------------------------------------------------------------------------------------------------------ */
-
 static int mkdir_at(int dir, const char *path, mode_t mode)
 {
 	struct place p;
@@ -139,8 +137,6 @@ EXPORT int symlinkat(const char *text, int dir, const char *path)
 	return symlink_at(text, dir, path);
 }
 
-/* ---- removing ---------------------------------------------------------------------------------------------------- */
-
 static int unlink_at(int dir, const char *path, int flags)
 {
 	bool folder = flags & AT_REMOVEDIR;
@@ -180,8 +176,6 @@ EXPORT int remove(const char *path)
 	errno = before;
 	return rmdir(path);
 }
-
-/* ---- renaming and linking ------------------------------------------------------------------------------------------ */
 
 /* Two names at once: both in the scratch (0), both left to the kernel, or one of each. */
 static int find_two(struct place *from, int from_dir, const char *old, struct place *to, int to_dir, const char *new)

@@ -183,8 +183,6 @@ EXPORT int creat64(const char *path, mode_t mode)
 	return open64(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
 }
 
-/* ---- streams ---------------------------------------------------------------------------------------------------- */
-
 static int flags_of(const char *mode)
 {
 	int flags = mode[0] == 'r' ? 0 : mode[0] == 'w' ? O_CREAT | O_TRUNC : O_CREAT;

@@ -26,8 +26,6 @@ static inline const char *maybe_null(const char *text)
 	return text;
 }
 
-/* ---- start.c ---- */
-
 /* A name to be used in front of paths: see place. */
 #define ROOM (SCRATCH_LONGEST + 8)
 
@@ -81,8 +79,6 @@ static inline long answer(long rc)
 	return -1;
 }
 
-/* ---- env.c ---- */
-
 void keep_env(const char *scratch, const char *preload);	/* what every program that is started needs: the values of its variables */
 size_t env_room(char *const env[]);	/* bytes for env_with; 0: nothing is missing in it */
 char **env_with(char *const env[], void *room);
@@ -98,8 +94,6 @@ char **env_with(char *const env[], void *room);
 			(env) = env_with(env, at_);                                                \
 		}                                                                                  \
 	} while (0)
-
-/* ---- walk.c ---- */
 
 /* Where a name leads: an absolute path without links, "." and "..". In front of it there is room for a folder's name, so that it becomes a
  * path in the scratch without being copied. */
@@ -155,8 +149,6 @@ long without_scratch(char *path, long len);	/* the new length */
 /* Where a call that only looks must look. NULL: at what the caller said. Else a path for the kernel, in *p. -errno in *error: nowhere. */
 const char *look_at(struct place *p, int dir, const char *path, bool follow, int *error);
 
-/* ---- change.c: all return 0 or -errno ---- */
-
 int make_way(struct place *p);			/* the folder of a new name, in `new`; is one allowed to write there? */
 int copy_up(struct place *p, bool contents);	/* what is real becomes fresh, with or without its contents */
 int bring(struct place *p, bool contents);	/* likewise, if it is not fresh already */
@@ -165,8 +157,6 @@ int set_place(struct place *p);			/* its mode, owner, times are about to be set:
 int link_place(struct place *from, struct place *to);
 int remove_place(struct place *p, bool folder);
 int rename_place(struct place *from, struct place *to, unsigned flags);
-
-/* ---- list.c ---- */
 
 int is_empty(struct place *p);	/* a folder, as the program sees it: 1, 0, -errno */
 

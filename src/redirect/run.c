@@ -16,8 +16,6 @@
 #define HEAD 256	/* bytes of a script that the kernel reads, too */
 #define MOST_SCRIPTS 5	/* a script whose interpreter is one, as often as the kernel allows it */
 
-/* ---- scripts ----------------------------------------------------------------------------------------------------- */
-
 struct script { char text[HEAD + 1]; char *interpreter, *argument; };
 
 /* The kernel would give the interpreter the path in the scratch, and the script would think that it lives there. */
@@ -95,8 +93,6 @@ EXPORT int execv(const char *path, char *const argv[])
 	return execve(path, argv, environ);
 }
 
-/* ---- by PATH ------------------------------------------------------------------------------------------------------ */
-
 /* As libc does it: what the kernel does not know is a script for the shell. */
 static int exec_or_shell(const char *path, char *const argv[], char *const env[])
 {
@@ -173,8 +169,6 @@ EXPORT int fexecve(int fd, char *const argv[], char *const env[])
 	return NEXT(fexecve)(fd, argv, env);
 }
 
-/* ---- arguments one by one ----------------------------------------------------------------------------------------- */
-
 static size_t count_list(va_list list)
 {
 	size_t n = 1;
@@ -214,8 +208,6 @@ static void fill_list(char **argv, const char *first, size_t n, va_list list)
 EXECL(execl, execve(path, argv, environ))
 EXECL(execlp, execvpe(path, argv, environ))
 EXECL(execle, execve(path, argv, va_arg(list, char *const *)))
-
-/* ---- spawning ----------------------------------------------------------------------------------------------------- */
 
 typedef const posix_spawn_file_actions_t actions;
 typedef const posix_spawnattr_t attributes;
@@ -262,8 +254,6 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file, actions 
 	return where ? NEXT(posix_spawn)(pid, where, todo, with, argv, env)
 		     : NEXT(posix_spawnp)(pid, file, todo, with, argv, env);
 }
-
-/* ---- loading ------------------------------------------------------------------------------------------------------ */
 
 /* dlopen and dlmopen are in arch_*.S, since libc knows their caller by the return address. These say what to open instead; libc copies
  * the name before anything else can be loaded by this thread. */

@@ -74,8 +74,6 @@ static int by_fd(struct target *t, struct place *p, int fd)
 	return rc;
 }
 
-/* ---- modes ------------------------------------------------------------------------------------------------------- */
-
 static int chmod_at(int dir, const char *path, mode_t mode, int flags)
 {
 	struct place p;
@@ -117,8 +115,6 @@ EXPORT int fchmod(int fd, mode_t mode)
 	return (int)answer(t.path ? raw_chmod(t.path, mode) : raw_passing(SYS_fchmod, t.dir, mode, 0, 0, 0));
 }
 
-/* ---- owners ------------------------------------------------------------------------------------------------------ */
-
 static int chown_at(int dir, const char *path, uid_t uid, gid_t gid, int flags)
 {
 	struct place p;
@@ -156,8 +152,6 @@ EXPORT int fchown(int fd, uid_t uid, gid_t gid)
 		return (int)answer(rc);
 	return (int)answer(t.path ? raw_lchown(t.path, uid, gid) : raw_passing(SYS_fchown, t.dir, uid, gid, 0, 0));
 }
-
-/* ---- times ------------------------------------------------------------------------------------------------------- */
 
 static int set_times(const struct target *t, const struct timespec times[2], int flags)
 {
@@ -235,8 +229,6 @@ EXPORT int utime(const char *path, const struct utimbuf *times)
 	return utime_at(AT_FDCWD, path, times ? ts : NULL, 0);
 }
 
-/* ---- attributes -------------------------------------------------------------------------------------------------- */
-
 static int setxattr_at(const char *path, const char *name, const void *value, size_t size, int flags, bool follow)
 {
 	struct place p;
@@ -302,8 +294,6 @@ EXPORT int fremovexattr(int fd, const char *name)
 	return (int)answer(raw_passing(t.path ? SYS_lremovexattr : SYS_fremovexattr, t.path ? (long)t.path : t.dir,
 				       (long)name, 0, 0, 0));
 }
-
-/* ---- lengths ----------------------------------------------------------------------------------------------------- */
 
 static int may_truncate(struct place *p)
 {

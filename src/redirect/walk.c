@@ -30,8 +30,6 @@ const char *in_gone(struct place *p)
 	return memcpy(p->at - redirect.gone_len, redirect.gone_root, redirect.gone_len);
 }
 
-/* ---- what the kernel says about descriptors, without the scratch ------------------------------------------------ */
-
 long without_scratch(char *path, long len)
 {
 	size_t n = redirect.new_len;
@@ -96,8 +94,6 @@ long path_of_cwd(char *to, size_t size)
 		return n;
 	return to[0] == '/' ? without_scratch(to, n - 1) : -ENOENT;
 }
-
-/* ---- one step -------------------------------------------------------------------------------------------------- */
 
 static void to_root(struct walker *w)
 {
@@ -372,8 +368,6 @@ int walk(struct place *p, int dir, const char *path, enum how how)
 		rc = -ENOTDIR;
 	return rc;
 }
-
-/* ---- what need not be walked -------------------------------------------------------------------------------------- */
 
 /* Names whose folder was found plain, as a hash of the folder's text and of the number of changes at that time. One word each, so threads and
  * signal handlers need no lock. Nothing else is kept of them: a link in the folder is looked for each time. */

@@ -98,8 +98,6 @@ struct run {
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
 };
 
-/* --- the keeper --------------------------------------------------------------------------------- */
-
 /* False: the supervisor was killed, or there is no program. */
 static bool hear_news(struct run *r, const struct keeper *self)
 {
@@ -229,8 +227,6 @@ static void keeper_work(void *arg, const struct keeper *self)
 	env_clean(&r->server);
 	run_writes_clean(&r->writes);
 }
-
-/* --- the supervisor ----------------------------------------------------------------------------- */
 
 static void supervise(struct child *c, struct keeper *k, int look_ms)
 {

@@ -46,8 +46,6 @@
 #include "verdict/verdict.h"
 #include "show/report.h"
 
-/* --- one recorded process image (an exec makes a new one) ------------------------------------- */
-
 struct source_book;
 struct run_job;
 struct trace;
@@ -128,8 +126,6 @@ struct process {
 	struct ram_state ram;	/* host memory at the last out-of-memory; end.ram points to it, or is NULL */
 };
 
-/* --- run_server.c ----------------------------------------------------------------------------- */
-
 #define QUEUE_MAX	512	/* connections not accepted yet: each may hold 5 MiB of a process that has ended */
 #define CLIENTS_MAX	4096	/* recorders connected at the same time */
 
@@ -166,8 +162,6 @@ size_t server_poll(const struct server *s, struct pollfd *p, uint64_t now_ns);
 void server_step(struct server *s, uint64_t now_ns);
 bool server_behind(const struct server *s);	/* for want of descriptors, processes still wait to hand over their memory */
 
-/* --- run_process.c ---------------------------------------------------------------------------- */
-
 /* The memory of a process, assembled; owned by the caller. NULL if there is none. */
 void *process_bytes(const struct process *p, size_t *len);
 void process_drop_files(struct process *p);	/* all that it needs once it has been judged: a run may start thousands */
@@ -184,8 +178,6 @@ bool process_status(struct process *p, int *wait_status);	/* once its parent has
 
 /* Closes them, if there is `more` room, and keeps a copy of what was in them; returns how large it is. */
 size_t process_move(struct process *p, bool more);
-
-/* --- run_child.c ------------------------------------------------------------------------------ */
 
 struct child {
 	pid_t pid;		/* 0 = not started; in the keeper: not heard of yet */
@@ -219,7 +211,6 @@ int child_exit_status(const struct child *c);
 /* If a signal ended the program, ends us by the same one: a shell must know that it was Ctrl-C. Returns if that cannot be
  * (PID 1 is immune). */
 void child_end_alike(const struct child *c);
-/* --- run_place.c ------------------------------------------------------------------------------ */
 
 /* $XDG_STATE_HOME/cuwhy, else ~/.local/state/cuwhy; NULL without a home that is there. Owned by the caller. */
 char *place_state(void);
@@ -230,8 +221,6 @@ enum fs_trust place_trust(const char *path);
 /* The path under which the loader may be told to load one of our libraries, or what is in a folder of them: `part`
  * itself, or a copy of it. NULL if there is none. Owned by the caller. */
 char *place_part(const char *part);
-
-/* --- run_env.c -------------------------------------------------------------------------------- */
 
 #define FIT_STOPPED	"CUWHY_FIT_STOPPED"	/* a file in a folder that is told by a dry run of `cuwhy fit` */
 #define CARDS_FILE	"cards"		/* in the private folder: the memory of simulated GPUs */
@@ -256,8 +245,6 @@ const char *env_why_no_recorder(const char *program);
 /* Removes the server's folder, unless recorded processes outlive us, and folders that earlier runs left behind, once
  * nothing needs them. */
 void env_clean(const struct server *s);
-
-/* --- run_store.c ------------------------------------------------------------------------------ */
 
 struct store {
 	const char *out;	/* --out, or NULL */
@@ -300,8 +287,6 @@ void store_prune(struct store *s);	/* the recording is complete; it may replace 
 
 #define KERNEL_LOG "/dev/kmsg"
 
-/* --- run_events.c ----------------------------------------------------------------------------- */
-
 void events_prepare(const struct store *s);	/* the environment */
 void events_step(struct store *s, struct server *srv);
 int events_wait_ms(const struct store *s, const struct server *srv);	/* until the next step; -1 = none is needed */
@@ -312,8 +297,6 @@ void events_name(const struct process *p, void *bytes, size_t len);
 
 /* Writes into the header of a recording what the program ran with: PyTorch, CUDA, cuDNN, NCCL, driver, system. */
 void versions_name(void *bytes, size_t len);
-
-/* --- run_usage.c ------------------------------------------------------------------------------ */
 
 struct sampler {
 	bool busy;
@@ -329,8 +312,6 @@ void sampler_step(struct sampler *m, struct server *s);
 bool sampler_poll(const struct sampler *m, struct pollfd *p, int *wait_ms);
 bool sampler_pending(const struct server *s);	/* a result is still to come */
 void sampler_release(struct sampler *m);
-
-/* --- run_hang.c ------------------------------------------------------------------------------- */
 
 #define HANG_LOAD_NS	60000000000ull
 
@@ -351,8 +332,6 @@ void hang_prepare(const struct hang *h, const struct server *s);	/* the environm
 void hang_step(struct hang *h, struct server *s, const struct child *c, const struct keeper *self);
 int hang_wait_ms(const struct hang *h, const struct server *s);	/* until the next step; -1 = forever */
 bool hang_is_ending(const struct hang *h, const struct server *s);	/* some processes have not died yet */
-
-/* --- run_dry.c -------------------------------------------------------------------------------- */
 
 /* A line that read a value which a simulated GPU did not compute, in any process. */
 struct dry_read {
@@ -389,8 +368,6 @@ bool dry_run_took_place(const struct dry_run *d);	/* PyTorch used a simulated GP
 void dry_run_print(const struct dry_run *d, FILE *out);
 json_t *dry_run_json(struct dry_run *d, const struct run_writes *writes);	/* `writes` may be NULL */
 
-/* --- run_guard.c ------------------------------------------------------------------------------ */
-
 struct guard_sum {
 	bool asked;			/* --guard was given */
 	bool any;			/* a process was guarded */
@@ -404,20 +381,14 @@ void guard_note(struct guard_sum *s, const struct trace *t);
 json_t *guard_json(const struct guard_sum *s);
 void guard_tell(const struct guard_sum *s, FILE *out);	/* one line; nothing if it was not asked for */
 
-/* --- run_dry_reads.c -------------------------------------------------------------------------- */
-
 void dry_reads_note(struct dry_run *d, const struct trace *t);
 /* The first lines, the surest first, and how many more there are. */
 void dry_reads_print(struct dry_run *d, FILE *out);
 json_t *dry_reads_json(struct dry_run *d);
 void dry_reads_release(struct dry_run *d);
 
-/* --- run_torch.c ------------------------------------------------------------------------------ */
-
 /* 0 if the PyTorch of this program's Python, if any, can run on a simulated GPU. */
 int torch_check(char **argv, struct err *e);
-
-/* --- run_judge.c ------------------------------------------------------------------------------ */
 
 struct judge {
 	struct store *store;

@@ -157,8 +157,6 @@ static int set_preload(const struct server *s, const char *program, struct err *
 	return 0;
 }
 
-/* --- the simulated GPU ------------------------------------------------------------------------ */
-
 /* The form that the simulated GPU reads: a model always comes first. */
 static char *sim_spec(const char *words)
 {

@@ -38,8 +38,6 @@
 #define STABLE_NS	(2ull * SECOND_NS)	/* a dump that has not grown for this long is complete */
 #define SETTLED_NS	(300ull * MS_NS)	/* likewise, once the waiting call has returned */
 
-/* --- options ---------------------------------------------------------------------------------- */
-
 int hang_parse(uint64_t *ns, const char *option, const char *text, struct err *e)
 {
 	static const struct { const char *unit; uint64_t seconds; } units[] = {
@@ -69,8 +67,6 @@ void hang_prepare(const struct hang *h, const struct server *s)
 	else
 		unsetenv("CUWHY_HANG");
 }
-
-/* --- the dump --------------------------------------------------------------------------------- */
 
 /* " (train.py:12)", or "" if the line is not known; owned by the caller. */
 static char *place_text(const struct process *p, uint32_t stack)
@@ -242,8 +238,6 @@ static void hang_follow_dump(const struct hang *h, struct process *p, uint64_t n
 	ph->state = HANG_TOLD;
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
-
 /* The program, which only its parent may signal, and all of its processes that we know: the one that hangs may not be the one we
  * started. */
 static void signal_all(const struct server *s, const struct child *c, const struct keeper *self, int sig)
@@ -280,8 +274,6 @@ bool hang_is_ending(const struct hang *h, const struct server *s)
 		alive |= !s->process[i]->ended;
 	return h->ending_ns && alive && proc_mono_ns() - h->ending_ns < GIVE_UP_NS;
 }
-
-/* --- steps --------------------------------------------------------------------- */
 
 static size_t count_hangs(const struct server *s, enum hang_state state)
 {

@@ -55,8 +55,6 @@ struct run_job {
 	uint64_t next_ns;
 };
 
-/* --- who ---------------------------------------------------------------------------------------------- */
-
 static const char *own_variable(const char *name, const void *env)
 {
 	(void)env;
@@ -141,8 +139,6 @@ void run_job_start(struct run_job *j, const struct server *s)
 	if (j)
 		job_writer_start(&j->writer, j->dir, s);
 }
-
-/* --- one process --------------------------------------------------------------------------------------- */
 
 static struct entry *entry_of(const struct run_job *j, pid_t pid)
 {
@@ -351,8 +347,6 @@ static void tell_running(struct run_job *j, struct entry *e)
 	}
 	tell(j, e);
 }
-
-/* --- all of them ---------------------------------------------------------------------------------------- */
 
 /* Without a name and a rank, the program may be a launcher that names the job for its ranks only: they tell, or its end does. */
 static bool is_known(const struct entry *e)

@@ -37,8 +37,6 @@ struct message {
 	char job[256], name[256], old[256];
 };
 
-/* --- in the process that writes ------------------------------------------------------------------ */
-
 struct writing {
 	const char *dir;
 	struct err why;		/* the first thing that went wrong */
@@ -138,8 +136,6 @@ static void writer_work(int from, const char *dir)
 	}
 	free(bytes);
 }
-
-/* --- in the keeper --------------------------------------------------------------------------------- */
 
 void job_writer_start(struct job_writer *w, const char *dir, const struct server *s)
 {

@@ -25,8 +25,6 @@
 /* A process whose peers complain about it ends within this time: PyTorch's watchdog waits a minute before it aborts one that failed. */
 #define PEER_ENDS_NS 180000000000u
 
-/* --- how a process ended ---------------------------------------------------------------------- */
-
 static void end_set_status(struct process_end *end, int status)
 {
 	end->status_known = true;
@@ -71,8 +69,6 @@ static void complete_end(struct process *p, const struct cw_header *h)
 		p->command = xstrdup(h->cmdline);
 	p->end.command = p->command;
 }
-
-/* --- judging ---------------------------------------------------------------------------------- */
 
 /* run.json lists all processes, so that the parts are a recording even if we are killed. Of thousands that end one by one, not
  * each makes it anew: that would take most of the time. False: it will be due in a moment. */
@@ -272,8 +268,6 @@ int judge_step(struct judge *j, bool final)
 	waiting |= tell_put_off(j, now, final);
 	return (!list_parts(j) && !j->child->ended) || waiting ? SOON_MS : -1;
 }
-
-/* --- the end of the run ----------------------------------------------------------------------- */
 
 static bool program_recorded(const struct judge *j)
 {

@@ -35,8 +35,6 @@ struct keeper_signs {
 	_Atomic int asked;	/* a signal for the program */
 };
 
-/* --- in the keeper ------------------------------------------------------------------------------ */
-
 void keeper_works(const struct keeper *k)
 {
 	atomic_store(&k->signs->last_ns, proc_mono_ns());
@@ -103,8 +101,6 @@ static void keeper_settle(void)
 	proc_limit_memory(LIMIT_BYTES);
 	child_leave_streams();
 }
-
-/* --- in the supervisor -------------------------------------------------------------------------- */
 
 static uint64_t limit_from_environment(void)
 {

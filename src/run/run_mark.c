@@ -109,8 +109,6 @@ void mark_release(struct mark *m)
 	*m = MARK_NONE;
 }
 
-/* --- those of others -------------------------------------------------------------------------- */
-
 enum lock { LOCK_FREE, LOCK_HELD, LOCK_UNKNOWN };
 
 static enum lock try_lock(int fd)

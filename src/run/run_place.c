@@ -60,8 +60,6 @@ enum fs_trust place_trust(const char *path)
 	return trust;
 }
 
-/* --- copies ----------------------------------------------------------------------------------- */
-
 /* Does `work` for every file at or below `path`; `name` is its path from there. Links are followed: what they lead to
  * is copied. False as soon as `work` is. */
 static bool each_file(const char *path, const char *name, int depth, bool (*work)(void *, const char *, const char *),

@@ -36,8 +36,6 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* --- the folder and the socket ---------------------------------------------------------------- */
-
 static int bind_socket(const struct sockaddr_un *a, socklen_t len)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
@@ -175,8 +173,6 @@ void server_leave(struct server *s)
 		close(s->fd);
 	s->fd = -1;
 }
-
-/* --- receiving ------------------------------------------------------------------- */
 
 /* Exact, if the kernel has it (6.5): no risk that the pid has been reused. */
 static int peer_pidfd(int client)

@@ -31,8 +31,6 @@
 #define KEEP_RUNS	10
 #define KEEP_BYTES	(2ull << 30)
 
-/* --- the folder ------------------------------------------------------------------------------- */
-
 static bool all_digits(const char *from, const char *to)
 {
 	return from < to && from + strspn(from, "0123456789") >= to;
@@ -220,8 +218,6 @@ const char *store_dir(struct store *s)
 	return s->dir;
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
-
 static void store_file(struct store *s, const char *name, const void *data, size_t len)
 {
 	const char *dir = store_dir(s);
@@ -303,8 +299,6 @@ void store_json(struct store *s, const char *name, const char *json)
 	free(line);
 }
 
-/* --- run.json --------------------------------------------------------------------------------- */
-
 static json_t *moment_json(time_t at)
 {
 	struct tm tm;
@@ -362,8 +356,6 @@ void store_run(struct store *s, const struct server *srv, const struct child *c,
 	free(cwd);
 	json_decref(run);
 }
-
-/* --- the end ---------------------------------------------------------------------------------- */
 
 void store_discard(struct store *s)
 {

@@ -22,8 +22,6 @@
 #define TORCH_OLDEST	"2.4"	/* the oldest release whose imports the stand-ins were checked against */
 #define SYMBOLS_MAX	1000000
 
-/* --- which Python ------------------------------------------------------------------------------ */
-
 static bool is_python(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -59,8 +57,6 @@ static char *python_of(char **argv)
 	free(path);
 	return python;
 }
-
-/* --- which functions --------------------------------------------------------------------------- */
 
 static const char *const torch_libraries[] = {"libc10_cuda.so", "libtorch_cuda.so", "libtorch_cuda_linalg.so",
 					      "libtorch_python.so"};
@@ -128,8 +124,6 @@ static void find_missing(struct search *s, struct pool *pool, const char *torch)
 		elf_close(&s->stand_in[i]);
 	free(folder);
 }
-
-/* --- the answer -------------------------------------------------------------------------------- */
 
 static int check_version(const struct py_torch *t, struct err *e)
 {

@@ -60,8 +60,6 @@ static bool has_layer(const struct run_writes *w)
 	return w->shared && w->shared->dir[0];
 }
 
-/* --- what was asked for ----------------------------------------------------------------------------- */
-
 static int refuse(struct err *e, const char *why)
 {
 	char text[sizeof(e->msg)];
@@ -122,8 +120,6 @@ int run_writes_open(struct run_writes *w, const char *writes, const char *keep, 
 	setenv("WANDB_MODE", "offline", 0);
 	return keep ? open_keep(w, keep, e) : 0;
 }
-
-/* --- places ------------------------------------------------------------------------------------------- */
 
 int run_writes_real(struct run_writes *w, const char *path, struct err *e)
 {
@@ -216,8 +212,6 @@ static void list_places(struct run_writes *w, const char *out)
 	free(home);
 	free(base);
 }
-
-/* --- the layer ---------------------------------------------------------------------------------------- */
 
 static uint64_t free_bytes(const char *path)
 {
@@ -312,8 +306,6 @@ int run_writes_enter(struct run_writes *w, char *const *argv)
 	return layer_enter(&view, &w->shared->why);
 }
 
-/* --- its size --------------------------------------------------------------------------------------------- */
-
 static uint64_t limit_of(const struct run_writes *w)
 {
 	return w->limit ? w->limit : w->shared->free_bytes / LIMIT_SHARE;
@@ -365,8 +357,6 @@ int run_writes_wait_ms(const struct run_writes *w)
 		return -1;
 	return w->next_ns > now ? (int)((w->next_ns - now) / 1000000) + 1 : 0;
 }
-
-/* --- the end ------------------------------------------------------------------------------------------------ */
 
 static void still_alive(void *of)
 {
@@ -534,8 +524,6 @@ void run_writes_release(struct run_writes *w)
 		munmap(w->shared, sizeof(*w->shared));
 	*w = (struct run_writes){.mark = MARK_NONE};
 }
-
-/* --- said --------------------------------------------------------------------------------------------------- */
 
 static const char *const mode_words[] = {
 	[WRITES_REAL] = "real", [WRITES_DISCARDED] = "discarded", [WRITES_KEPT] = "kept", [WRITES_OUTER] = "outer",

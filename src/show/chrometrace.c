@@ -51,8 +51,6 @@ struct chrome_writer {
 	struct pool pool;
 };
 
-/* --- events ----------------------------------------------------------------------------------- */
-
 /* Takes ownership of `o`. Times are written here: a double cannot hold them exactly. `ns` 0: no time. */
 static void put_event(struct chrometrace *c, uint64_t ns, uint64_t width_ns, json_t *o)
 {
@@ -87,8 +85,6 @@ static void put_metadata(struct chrome_writer *w, const char *what, size_t lane,
 	JSON_ADD(o, J_VALUE("args", JSON_OF(J_VALUE(key, value))));
 	put_event(w->c, 0, 0, o);
 }
-
-/* --- rows ------------------------------------------------------------------------------------- */
 
 static void name_lane(struct chrome_writer *w, size_t i)
 {
@@ -135,8 +131,6 @@ static void put_wide(struct chrome_writer *w, size_t lane, uint64_t ns, json_t *
 	l->waiting = o;
 	l->waiting_ns = ns;
 }
-
-/* --- details of an event; NULL = none ------------------------------------------- */
 
 static json_t *place_json(const struct trace *t, const char *file, uint32_t line, const char *function)
 {
@@ -218,8 +212,6 @@ static void add_arguments(json_t *args, const struct cw_call *c)
 	}
 }
 
-/* --- launches and calls ------------------------------------------------------------------------ */
-
 static json_t *launch_args(struct chrome_writer *w, const struct cw_launch *l, const char *kernel)
 {
 	bool graph = l->flags & CW_LAUNCH_GRAPH, captured = l->flags & CW_LAUNCH_CAPTURED;
@@ -278,8 +270,6 @@ static void put_work(struct chrome_writer *w)
 	for (i = 0; i < w->n_lanes; i++)
 		finish_lane(w, &w->lane[i], UINT64_MAX);
 }
-
-/* --- failures and memory ----------------------------------------------------------------------- */
 
 static void put_failure(struct chrome_writer *w, const struct cw_failure *f)
 {
@@ -348,8 +338,6 @@ static void put_memory(struct chrome_writer *w, int device)
 		w->c->samples++;
 	}
 }
-
-/* --- the file ---------------------------------------------------------------------------------- */
 
 static void put_process_names(struct chrome_writer *w)
 {

@@ -17,8 +17,6 @@
 
 #define LABEL_COLUMNS 20
 
-/* --- text ------------------------------------------------------------------------------------- */
-
 static void print_doctor_verdict(struct wrap *w, const struct verdict *v)
 {
 	char *heading = xasprintf("cuwhy: %s", v->title);
@@ -68,8 +66,6 @@ static void print_heading(struct wrap *w, const struct doctor *d)
 	}
 	free(heading);
 }
-
-/* --- what to install -------------------------------------------------------------------------- */
 
 static struct compat_choice *choose_wheels(const struct machine *m, size_t *n, struct compat_ask *ask, int *cc)
 {
@@ -136,8 +132,6 @@ void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, con
 	if (recommend)
 		print_recommend(out, d, m);
 }
-
-/* --- JSON ------------------------------------------------------------------------------------- */
 
 json_t *checks_json(const struct doctor_check *c, size_t n)
 {

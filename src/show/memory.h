@@ -18,12 +18,8 @@ struct snap_views;
 struct snapshot;
 struct trace;
 
-/* --- a machine ----------------------------------------------------------------------------------- */
-
 /* The table of one sample. Commands are cut at `width` columns; 0 = they are not. */
 void usage_print(FILE *out, const struct gpu_usage *u, int width);
-
-/* --- a recorded process -------------------------------------------------------------------------- */
 
 struct memory_table {
 	enum ledger_by by;
@@ -49,8 +45,6 @@ struct memory_host {
 bool memory_host_used(const struct memory_host *h);
 void memory_host_print(FILE *out, const struct memory_host *h);
 json_t *memory_host_json(const struct memory_host *h);
-
-/* --- a snapshot ---------------------------------------------------------------------------------- */
 
 /* Its devices that were used. `by` is "line", "function", "stream" or "pool", NULL = line; `at` is "peak", "oom" or "end",
  * NULL = oom where there is one, else peak. The snapshot must outlive it. */

@@ -14,8 +14,6 @@
 #include "cuwhy/format.h"
 #include "verdict/rules/template.h"
 
-/* --- which lines are the same -------------------------------------------------------------------- */
-
 /* All that one place holds, whatever it is for: a tensor that was an activation at one moment may be a gradient at another. */
 struct held {
 	struct ledger_line line;	/* its kind is that of most bytes */
@@ -112,8 +110,6 @@ static void holdings_match(struct holdings *a, struct holdings *b, enum ledger_b
 	}
 }
 
-/* --- rows ---------------------------------------------------------------------------------------- */
-
 static int64_t growth_of(const struct memory_change *c)
 {
 	return (int64_t)c->after - (int64_t)c->before;
@@ -203,8 +199,6 @@ bool memory_diff_exceeds(const struct memory_diff *d, const struct growth_limit 
 		return false;
 	return growth > (limit->percent ? (double)d->held_before * limit->value / 100 : limit->value);
 }
-
-/* --- text ---------------------------------------------------------------------------------------- */
 
 static const char *signed_bytes(char *to, size_t size, int64_t n)
 {
@@ -355,8 +349,6 @@ void memory_diff_print(FILE *out, const struct memory_diff *d, size_t top)
 		fputs("\n  every line holds what it held before\n", out);
 	putc('\n', out);
 }
-
-/* --- JSON ---------------------------------------------------------------------------------------- */
 
 static json_t *side_json(const struct memory_side *s)
 {

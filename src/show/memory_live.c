@@ -20,8 +20,6 @@
 #define MARGIN		44	/* of a history line, for its words */
 #define COLUMNS_MAX	120
 
-/* --- history ------------------------------------------------------------------------------------- */
-
 void usage_history_add(struct usage_history *h, const struct gpu_usage *u)
 {
 	size_t keep = h->n < HISTORY_SECONDS ? h->n : HISTORY_SECONDS - 1;
@@ -63,8 +61,6 @@ static size_t curve_columns(int width)
 
 	return columns < 10 ? 10 : columns > COLUMNS_MAX ? COLUMNS_MAX : (size_t)columns;
 }
-
-/* --- text ---------------------------------------------------------------------------------------- */
 
 static void print_gpu_history(FILE *out, const struct memory_frame *f, int width)
 {
@@ -159,8 +155,6 @@ void memory_frame_print(FILE *out, const struct memory_frame *f, size_t top, int
 	for (size_t i = 0; i < f->n_live; i++)
 		print_live(out, &f->live[i], top, width);
 }
-
-/* --- JSON ---------------------------------------------------------------------------------------- */
 
 static json_t *live_json(const struct live *p)
 {

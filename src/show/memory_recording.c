@@ -12,8 +12,6 @@
 
 #define SECOND_NS	1000000000u
 
-/* --- a device ------------------------------------------------------------------------------------ */
-
 /* A sample holds the largest values up to the next one. */
 static void tell_sample(FILE *out, const struct ledger *l, struct trace *t)
 {
@@ -111,8 +109,6 @@ json_t *memory_device_json(struct trace *t, const struct ledger *l, uint64_t tim
 	pool_release(&pool);
 	return o;
 }
-
-/* --- the host ------------------------------------------------------------------------------------ */
 
 bool memory_host_used(const struct memory_host *h)
 {

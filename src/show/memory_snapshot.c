@@ -41,8 +41,6 @@ struct snap_views {
 	size_t n;
 };
 
-/* --- what is shown ------------------------------------------------------------------------------- */
-
 static char *snap_row_name(const struct snap_view *v, const struct snap_line *at)
 {
 	const char *function = snap_text(v->s, at->function);
@@ -196,8 +194,6 @@ void snap_views_free(struct snap_views *all)
 	free(all);
 }
 
-/* --- text ---------------------------------------------------------------------------------------- */
-
 static uint64_t positive(int64_t n)
 {
 	return n > 0 ? (uint64_t)n : 0;
@@ -331,8 +327,6 @@ bool snap_views_print(FILE *out, const struct snap_views *all, int width)
 	return all->n > 0;
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------- */
-
 static json_t *snap_rows_json(const struct snap_view *v)
 {
 	json_t *list = json_array();
@@ -397,8 +391,6 @@ json_t *snap_views_json(const struct snap_views *all)
 		json_array_append_new(list, snap_view_json(&all->view[i]));
 	return JSON_OF(J_INT("schema", 1), J_TEXT("source", "snapshot"), J_VALUE("devices", list));
 }
-
-/* --- as a ledger --------------------------------------------------------------------------------- */
 
 bool snap_views_ran_out(const struct snap_views *all)
 {

@@ -126,8 +126,6 @@ void page_add_row(struct page *p, json_t *row)
 	p->n_details++;
 }
 
-/* --- the environment of a process ----------------------------------------------------------------- */
-
 static void put_pair(json_t *list, const char *label, const char *text)
 {
 	json_array_append_new(list, json_pack("[s,o]", label, json_text(text)));
@@ -238,8 +236,6 @@ static json_t *dump_environment(const struct culprit *c)
 	return list;
 }
 
-/* --- gaps in the recording --------------------------------------------------------------------- */
-
 static void put_lost(json_t *list, uint64_t n, const char *one, const char *more)
 {
 	char text[32];
@@ -307,8 +303,6 @@ static json_t *recording_gaps(const struct cw_header *h)
 	put_lost(list, h->lost_sites, "block by line", "blocks by line");
 	return list;
 }
-
-/* --- the last launches ---------------------------------------------------------------------------- */
 
 /* A row of the drawing: launches of a thread into a stream, or waits of a thread. */
 struct launch_lane {
@@ -433,8 +427,6 @@ static json_t *launches_json(struct trace *t, const struct verdict *v, struct pa
 	return j;
 }
 
-/* --- failures ------------------------------------------------------------------------------------- */
-
 static const char *source_text(uint32_t source)
 {
 	switch (source) {
@@ -470,8 +462,6 @@ static json_t *failures_json(struct trace *t, struct page_words *lines)
 		json_array_append_new(list, failure_json(t, lines, f[i]));
 	return JSON_OF(J_VALUE("list", list), J_INT("left_out", first));
 }
-
-/* --- the fault: the threads that faulted, and the memory around the address ------------------------ */
 
 static const char *memory_text(uint16_t kind)
 {
@@ -573,8 +563,6 @@ static json_t *fault_lanes_json(const struct culprit *c)
 	return JSON_OF(J_VALUE("list", list), J_INT("count", c->n_lanes), J_INT("warps", c->n_warps),
 		       J_INT("blocks", c->n_blocks));
 }
-
-/* --- memory: over time, the ledger at the moment of failure, the segment map ------------------ */
 
 static bool has_memory(struct trace *t, int device)
 {
@@ -746,8 +734,6 @@ static json_t *devices_json(struct trace *t, const struct process_end *end, stru
 	return list;
 }
 
-/* --- processes ------------------------------------------------------------------------------------ */
-
 static json_t *detail_json(struct trace *t, const struct process_end *end, const struct verdict *v)
 {
 	const struct cw_header *h = trace_header(t);
@@ -883,8 +869,6 @@ void page_add_dump(struct page *p, const struct culprit *c)
 	page_add_row(p, JSON_OF(J_NULL("pid"), J_NULL("rank"), J_VALUE("detail", detail)));
 }
 
-/* --- a machine: a few lines, and every fact; its checks are in the verdict ---------- */
-
 static void put_gpus(json_t *list, const struct machine *m)
 {
 	size_t n = machine_gpus(m);
@@ -949,8 +933,6 @@ void page_set_checks(struct page *p, const struct doctor *d)
 {
 	JSON_ADD(json_object_get(p->data, "verdict"), J_VALUE("checks", checks_json(d->check, d->n_checks)));
 }
-
-/* --- the verdict ---------------------------------------------------------------------------------- */
 
 static size_t cut_list(json_t *list, size_t most)
 {
@@ -1026,8 +1008,6 @@ void page_set_issue(struct page *p, const char *markdown)
 	}
 	JSON_ADD(p->data, J_VALUE("issue", lines));
 }
-
-/* --- limits: long strings are cut, and parts are left out until the rest fits --------------------------- */
 
 static bool is_long(const json_t *s, size_t most)
 {
@@ -1184,8 +1164,6 @@ static void bound_page(struct page *p)
 	cut_processes(p);
 	cut_verdict(p);
 }
-
-/* --- writing -------------------------------------------------------------------------------------- */
 
 extern const char cuwhy_page_start[];
 extern const uint64_t cuwhy_page_size;

@@ -20,8 +20,6 @@
 #define TIMES_MAX	1024	/* even */
 #define BINS		(1u << 16)
 
-/* --- lives --------------------------------------------------------------------------------------- */
-
 static bool life_same(const void *list, uint32_t i, const void *addr)
 {
 	return ((const struct life *)list)[i].addr == *(const uint64_t *)addr;
@@ -173,8 +171,6 @@ void lives_start(struct lives *l)
 	l->stride = 1;
 }
 
-/* --- places: memory that no block ever used takes no room ----------------------------------------- */
-
 struct arena {
 	uint64_t from, to;	/* addresses */
 	uint64_t at;		/* units below it */
@@ -240,8 +236,6 @@ static uint64_t arenas_place(const struct arenas *a, uint64_t addr)
 	}
 	return a->list[low].at + (addr - a->list[low].from) / UNIT;
 }
-
-/* --- columns ---------------------------------------------------------------------------------------- */
 
 static void put_number(struct buf *b, uint64_t n)
 {
@@ -375,8 +369,6 @@ json_t *lives_json(struct lives *l, int device, size_t island, size_t *left, str
 	free(own.list);
 	return j;
 }
-
-/* --- where they come from --------------------------------------------------------------------------- */
 
 /* `known`: of each of the `n` sites its number in the page's list, plus two; 0 = not looked up yet. */
 static int32_t line_of_site(struct lives *l, struct trace *t, const struct piece *p, int32_t *known, size_t n)

@@ -18,8 +18,6 @@
 #define FRAMES_MAX	256
 #define LEAST_PART	1000	/* of the whole */
 
-/* --- the tree ------------------------------------------------------------------------------------ */
-
 static bool node_same(const void *list, uint32_t i, const void *key)
 {
 	const struct flame_node *a = &((const struct flame_node *)list)[i], *b = key;
@@ -110,8 +108,6 @@ json_t *flame_json(const struct flame *f, const char *at)
 		       J_VALUE("name", name), J_VALUE("now", now), J_VALUE("peak", peak), J_BYTES("left_out", left_out));
 }
 
-/* --- of a recording -------------------------------------------------------------------------------- */
-
 static size_t names_of_stack(struct flame *f, const struct trace *t, uint32_t stack, int *name)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
@@ -196,8 +192,6 @@ json_t *flame_of_recording(struct trace *t, int device, const struct cw_failure 
 	flame_release(&f);
 	return j;
 }
-
-/* --- of a snapshot --------------------------------------------------------------------------------- */
 
 struct by_stack {
 	uint64_t *bytes;	/* of each stack */

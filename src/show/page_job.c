@@ -45,8 +45,6 @@ struct listing {
 	struct page_words words;
 };
 
-/* --- time --------------------------------------------------------------------------------------- */
-
 static bool is_time(uint64_t ns)
 {
 	return ns && ns < INT64_MAX / 4;
@@ -128,8 +126,6 @@ static json_t *nodes_json(const struct listing *l)
 	}
 	return list;
 }
-
-/* --- ranks -------------------------------------------------------------------------------------- */
 
 static void put_word(struct listing *l, json_t *row, const char *key, const char *text)
 {
@@ -230,8 +226,6 @@ static json_t *ranks_json(struct listing *l)
 	return list;
 }
 
-/* --- groups ------------------------------------------------------------------------------------- */
-
 static json_t *groups_json(struct listing *l, struct pool *pool)
 {
 	struct job_group *group;
@@ -253,8 +247,6 @@ static json_t *groups_json(struct listing *l, struct pool *pool)
 	}
 	return list;
 }
-
-/* --- verdicts ----------------------------------------------------------------------------------- */
 
 /* What the page does not show. */
 static void slim_verdict(json_t *v)
@@ -293,8 +285,6 @@ static json_t *verdicts_json(const struct listing *l)
 	free(told);
 	return list;
 }
-
-/* --- all of it ---------------------------------------------------------------------------------- */
 
 static json_t *earlier_json(const struct job *j, struct job_answer *const *answer)
 {

@@ -36,8 +36,6 @@ static int snap_page_line(const struct snap_page *v, uint32_t line)
 	return page_words_place(v->lines, &p, "");
 }
 
-/* --- over time ---------------------------------------------------------------------------------- */
-
 /* Without times, the number of the event takes their place. */
 static uint64_t snap_event_us(const struct snap_replay *r, size_t i)
 {
@@ -93,8 +91,6 @@ static json_t *snap_failures_json(const struct snap_page *v)
 	return JSON_OF(J_VALUE("list", list), J_INT("left_out", left));
 }
 
-/* --- who held what ------------------------------------------------------------------------------ */
-
 static json_t *snap_holder_json(const struct snap_page *v, const struct snap_holder *h)
 {
 	const struct snap_line *at = snap_line(v->l, h->line);
@@ -141,8 +137,6 @@ static json_t *snap_ledger_json(const struct snap_page *v)
 	add_snap_lines(v, moment, j);
 	return j;
 }
-
-/* --- the segments ------------------------------------------------------------------------------- */
 
 /* A block, or neighbors that are too small to be drawn one by one. */
 struct snap_run {
@@ -273,8 +267,6 @@ static json_t *snap_map_json(const struct snap_page *v)
 		       J_INT("n_left_out", n_left), J_BYTES("left_out", left),
 		       J_TEXT("at", v->d->oom.found && v->d->oom.exact ? "oom" : "end"));
 }
-
-/* --- devices ------------------------------------------------------------------------------------ */
 
 static json_t *snap_device_json(const struct snap_page *v)
 {

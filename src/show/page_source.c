@@ -117,8 +117,6 @@ json_t *page_sources(const struct verdict *v, struct source_book *from, uint64_t
 	return list;
 }
 
-/* --- lines that are quoted, without neighbors ----------------------------------------------------- */
-
 static const char *quoted(const char *file, uint32_t number, struct source_book *from, struct pool *pool)
 {
 	struct place at = {.file = file, .line = number};

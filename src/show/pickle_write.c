@@ -60,8 +60,6 @@ void pickle_release(struct pickle *p)
 	*p = (struct pickle){0};
 }
 
-/* --- plain values ----------------------------------------------------------------------------- */
-
 /* n as LONG1: `bytes` of two's complement. */
 static void long_number(struct pickle *p, uint64_t n, size_t bytes)
 {
@@ -111,8 +109,6 @@ void pickle_float(struct pickle *p, double x)
 	op_number(p, OP_BINFLOAT, __builtin_bswap64(n), 8);	/* the only big-endian number */
 }
 
-/* --- shared objects --------------------------------------------------------------------- */
-
 static bool memo_same(const void *list, uint32_t i, const void *key)
 {
 	const struct pickle_memo *m = (const struct pickle_memo *)list + i, *want = key;
@@ -150,8 +146,6 @@ void pickle_text(struct pickle *p, const char *text)
 		str_make_utf8(p->out.data + start);
 	op(p, OP_MEMOIZE);
 }
-
-/* --- containers ------------------------------------------------------------------------------- */
 
 void pickle_list(struct pickle *p)
 {

@@ -9,8 +9,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-/* --- wheels -------------------------------------------------------------------------------------- */
-
 bool wheel_fits(const struct compat_choice *c)
 {
 	return c->fit < COMPAT_FIT_PYTHON;
@@ -76,8 +74,6 @@ json_t *recommend_json(const struct compat_choice *list, size_t n, bool windows)
 				   J_TEXT("command", wheel_command(list[i].wheel, windows, command, sizeof(command)))));
 	return a;
 }
-
-/* --- a machine that is only described ------------------------------------------------------------ */
 
 static const char *const os_ids[] = {"linux", "windows", "wsl"}, *const os_names[] = {"Linux", "Windows", "WSL 2"};
 

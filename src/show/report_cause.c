@@ -34,8 +34,6 @@ static void print_prose(struct wrap *w, const char *text)
 	free(paragraph);
 }
 
-/* --- the rules, as they are written ----------------------------------------------------------- */
-
 static void print_advice(struct wrap *w, const char *heading, const struct advice *a)
 {
 	if (!a)
@@ -82,8 +80,6 @@ bool report_cause_rules(FILE *out, const char *id, const struct text_style *styl
 	print_advice(&w, "Fixes", c->fix);
 	return true;
 }
-
-/* --- for people --------------------------------------------------------------------------------- */
 
 static void print_heading(struct wrap *w, const char *heading)
 {
@@ -163,8 +159,6 @@ bool report_cause(FILE *out, const char *id, const struct verdict *answer, const
 	pool_release(&pool);
 	return true;
 }
-
-/* --- for programs -------------------------------------------------------------------------------- */
 
 static json_t *reasons_json(const struct said *s)
 {

@@ -14,8 +14,6 @@
 #include "show/report_ledger.h"
 #include "show/report_live.h"
 
-/* --- plain facts --------------------------------------------------------------------------------- */
-
 static json_t *number_json(double n)
 {
 	/* beyond this the conversion is not defined; only a damaged recording gets here */
@@ -67,8 +65,6 @@ static json_t *facts_json(const struct casefile *c, const char *object)
 	return j;
 }
 
-/* --- lines --------------------------------------------------------------------------------------- */
-
 json_t *line_json(const struct line *l)
 {
 	const char *base = l->function ? function_base(l->function) : NULL;
@@ -108,8 +104,6 @@ static json_t *where_json(const struct casefile *c)
 			 line_row_if_known("backward", &c->line[LINE_backward]));
 	return j;
 }
-
-/* --- the fault ----------------------------------------------------------------------------------- */
 
 static json_t *standing_json(const struct casefile *c)
 {
@@ -221,8 +215,6 @@ static json_t *tensors_json(const struct casefile *c)
 	}
 	return list;
 }
-
-/* --- what was judged ----------------------------------------------------------------------------- */
 
 static json_t *candidates_json(const struct verdict *v)
 {

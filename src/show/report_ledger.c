@@ -47,8 +47,6 @@ static char *line_details(const struct ledger_line *l, struct pool *pool)
 	return pool_strdup(pool, what);
 }
 
-/* --- in a report --------------------------------------------------------------------------------- */
-
 static void wrap_share(struct wrap *w, const char *name, uint64_t bytes, const struct ledger *l, const char *before)
 {
 	char text[32], share[16] = "";
@@ -93,8 +91,6 @@ void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines)
 		wrap_printf(w, "'cuwhy memory' shows the segments of PyTorch and which lines keep them");
 	pool_release(&pool);
 }
-
-/* --- alone --------------------------------------------------------------------------------------- */
 
 /* A bar of eighths of a column. */
 static void put_bar(FILE *out, double share, int width)
@@ -237,8 +233,6 @@ void ledger_print(FILE *out, const struct ledger *l, enum ledger_by by, size_t l
 	pool_release(&pool);
 }
 
-/* --- over time ----------------------------------------------------------------------------------- */
-
 /* Largest values of each column. A column without a sample goes on as the one before it: nothing had happened. */
 static void chart_fill_columns(const struct cw_sample *s, size_t n, int columns, uint64_t *allocated, uint64_t *reserved)
 {
@@ -309,8 +303,6 @@ void timeline_print(FILE *out, const struct cw_sample *s, size_t n, struct secon
 	free(reserved);
 }
 
-/* --- segments ------------------------------------------------------------------------------------ */
-
 /* Only the emptiest ones have a map. */
 static bool segment_looks_like(const struct ledger_segment *a, const struct ledger_segment *b)
 {
@@ -351,8 +343,6 @@ void ledger_print_segments(FILE *out, const struct ledger *l, size_t most)
 			s->pin[i].count == 1 ? "" : "s");
 	pool_release(&pool);
 }
-
-/* --- JSON: the parts, which add up to the total, the kinds of tensors, the lines, PyTorch's segments --- */
 
 static json_t *ledger_line_json(const struct ledger_line *l)
 {

@@ -17,8 +17,6 @@
 #define THREADS_SHOWN	12
 #define NATIVE_SHOWN	3
 
-/* --- text ------------------------------------------------------------------------------------------------ */
-
 static char *thread_text(const struct live_thread *t)
 {
 	char *name = t->main ? xstrdup("the main thread")
@@ -126,8 +124,6 @@ void live_text_fine(FILE *out, const struct live *l, const struct text_style *st
 	if (!l->peer_works)
 		wrap_text(&w, "cuwhy cannot tell a loop that ends from one that never does, as long as variables change");
 }
-
-/* --- JSON ------------------------------------------------------------------------------------------------ */
 
 static json_t *native_json(const struct live_thread *t)
 {

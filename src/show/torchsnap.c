@@ -75,9 +75,7 @@ static void add_snap_event(struct torchsnap *s, const struct torchsnap_event *v)
 		s->n_devices = v->device + 1;
 }
 
-/* --- the history of a memory trace -------------------------------------------------------------
- *
- * Whether a driver allocation is PyTorch's may become clear only later, when PyTorch places a block in it: so events are
+/* The history of a memory trace. Whether a driver allocation is PyTorch's may become clear only later, when PyTorch places a block in it: so events are
  * collected first, and those of others are dropped at the end. A viewer looks for the segment of every block; blocks in
  * memory that the trace does not know are dropped if they were freed by the end.
  */
@@ -251,8 +249,6 @@ static void read_memory_trace(struct torchsnap_builder *b, struct playback *play
 	b->out->missing = play->lost;
 }
 
-/* --- the history without one: freed blocks, and failures ---------------------------------------- */
-
 /* Adds an event, unless a memory trace has them all. */
 static void note_event(struct torchsnap_builder *b, enum torchsnap_action action, uint64_t ticks, uint64_t addr,
 		       uint64_t size, int device, uint32_t stack)
@@ -347,8 +343,6 @@ static void freed_add_ooms(struct torchsnap_builder *b)
 			note_event(b, TORCHSNAP_OOM, f[i]->ticks, f[i]->free_bytes, f[i]->request_bytes, f[i]->device,
 				   snap_stack_of(b->trace, f[i]->stack, f[i]->forward_stack));
 }
-
-/* --- segments and blocks ---------------------------------------------------------------------- */
 
 static struct torchsnap_segment *new_segment(struct torchsnap_builder *b, struct torchsnap_segment new)
 {

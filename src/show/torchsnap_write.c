@@ -29,8 +29,6 @@ static void put_key_bool(struct pickle *p, const char *key, bool value)
 	pickle_bool(p, value);
 }
 
-/* --- frames ----------------------------------------------------------------------------------- */
-
 #define KEY_STACK	(1ull << 63)	/* tells stacks from frames among the keys of shared objects */
 
 static void write_frame(const struct trace *t, const struct cw_frame *f, struct pickle *p)
@@ -59,8 +57,6 @@ static void put_frames(struct pickle *p, const struct trace *t, uint32_t stack)
 		write_frame(t, &s->frame[i], p);
 	pickle_list_end(p);
 }
-
-/* --- segments --------------------------------------------------------------------------------- */
 
 static void write_block(const struct trace *t, uint64_t addr, uint64_t size, uint32_t stack, bool live,
 			struct pickle *p)
@@ -118,8 +114,6 @@ static void write_segment(const struct torchsnap *s, const struct torchsnap_segm
 	pickle_dict_end(p);
 }
 
-/* --- history ---------------------------------------------------------------------------------- */
-
 static void write_event(const struct torchsnap_event *v, const struct trace *t, struct pickle *p)
 {
 	static const char *const action[] = {
@@ -156,8 +150,6 @@ static void write_traces(const struct torchsnap *s, const struct trace *t, struc
 	}
 	pickle_list_end(p);
 }
-
-/* --- settings --------------------------------------------------------------------------------- */
 
 /* The value of `key:` in the comma-separated settings, "" if it is missing. */
 static const char *setting(const char *conf, const char *key)

@@ -28,8 +28,6 @@ static const char *fits_words(const struct replay_answer *a)
 	return a->fits ? "yes" : "no";
 }
 
-/* ---- what is played back --------------------------------------------------------------------------- */
-
 /* Seconds after the program's start from which on all events are known. */
 static double known_since(const struct trace *t, const struct replay_facts *f)
 {
@@ -92,8 +90,6 @@ json_t *what_if_head_json(const struct trace *t, int device, const struct replay
 		       J_BYTES("outside", f->outside), J_BOOL("ran_out", f->ran_out),
 		       J_VALUE("doubts", what_if_doubts_json(f->doubts)));
 }
-
-/* ---- rows ------------------------------------------------------------------------------------------- */
 
 static void failure_words(char *to, size_t size, const struct what_if_row *row)
 {
@@ -182,8 +178,6 @@ json_t *what_if_row_json(const struct what_if_row *row)
 		       J_IF(row->change != NULL, J_TEXT("fits_with", row->change)),
 		       J_VALUE("doubts", what_if_doubts_json(a->doubts | a->figures)));
 }
-
-/* ---- over time -------------------------------------------------------------------------------------- */
 
 static json_t *column_json(const uint64_t *value, size_t n)
 {

@@ -73,8 +73,6 @@ static bool check_needs(size_t i, const char *id)
 	return false;
 }
 
-/* --- one GPU ---------------------------------------------------------------------------------- */
-
 /* What was found for one of the GPUs. */
 struct finding {
 	struct casefile *f;
@@ -141,8 +139,6 @@ static bool is_worse(const struct finding *x, const struct finding *than)
 		return a && !b;
 	return a->sure > b->sure;
 }
-
-/* --- lines ------------------------------------------------------------------------------------ */
 
 static void first_command(void *arg, const char *text, const char *command)
 {
@@ -227,8 +223,6 @@ static bool make_lines(struct doctor *d, const struct finding *x)
 	}
 	return !blind;
 }
-
-/* --- the verdict ------------------------------------------------------------------------------ */
 
 static void add_candidates(struct doctor *d, const struct finding *x, const struct match *lead)
 {

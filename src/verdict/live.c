@@ -16,8 +16,6 @@
 #define RECORDING_MAX	(512u << 20)
 #define RECORDING_PATH	"/memfd:cuwhy (deleted)"
 
-/* --- GPUs ------------------------------------------------------------------------------------------------ */
-
 static void add_gpu(struct live_source *s, const struct gpu_state *g, const struct gpu_holder *h)
 {
 	struct live *l = &s->told;
@@ -37,8 +35,6 @@ void live_add_gpus(struct live_source *s, const struct gpu_usage *u)
 			if (u->gpu[i].holder[k].pid == s->told.pid)
 				add_gpu(s, &u->gpu[i], &u->gpu[i].holder[k]);
 }
-
-/* --- the recorder ---------------------------------------------------------------------------------------- */
 
 /* The recording is one range of addresses, filled with memfds from its start on. It is being written: what is half there is skipped by
  * its reader. */
@@ -101,8 +97,6 @@ void live_add_recorder(struct live_source *s)
 	}
 	trace_free(t);
 }
-
-/* --- the verdict ------------------------------------------------------------------------------------------ */
 
 struct verdict *verdict_of_live(struct live_source *s)
 {

@@ -61,8 +61,6 @@ void source_close(struct source *s)
 	*s = (struct source){.input = NULL};
 }
 
-/* --- one input ----------------------------------------------------------------------------------- */
-
 /* Inputs that add to a case, each with the reason why it belongs there. */
 struct joined {
 	struct source *source;
@@ -257,8 +255,6 @@ struct verdict *source_judge(struct source *s, struct err *e)
 	return judge_group(s, NULL, e);
 }
 
-/* --- ties ---------------------------------------------------------------------------------------- */
-
 /* The clocks of a file server and of its clients, if somebody sets them: seconds apart, not minutes. */
 #define CLOCKS_APART_NS 60000000000u
 
@@ -344,8 +340,6 @@ static const struct verdict *find_tied(struct source *s, const struct verdict *v
 	*why = first;
 	return NULL;
 }
-
-/* --- all of them ---------------------------------------------------------------------------------- */
 
 static int authority(const struct input *input)
 {

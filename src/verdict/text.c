@@ -65,8 +65,6 @@ static bool lacks_message(const struct text_event *e)
 	return e->cut && !e->message[0];
 }
 
-/* --- runs: a text may have several, with a repair between them ------------------------------------- */
-
 /* It is a failure of a program, of this run. */
 static bool ends_run(struct text_log *l, const struct text_event *e)
 {
@@ -164,8 +162,6 @@ static void weigh_later(struct verdict *v, struct text_log *l, const struct text
 		return;
 	}
 }
-
-/* --- which error counts ---------------------------------------------------------------------------- */
 
 /* The first error that was not handled; reports of another process's end, questions and warnings, only if there is nothing better. */
 static const struct text_event *choose_event(struct text_log *l)

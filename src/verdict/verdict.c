@@ -71,8 +71,6 @@ void verdict_append(struct verdict **list, struct verdict *v)
 	*list = v;
 }
 
-/* --- words -------------------------------------------------------------------------------------- */
-
 static void say(struct pool *pool, struct said **list, const char *source, const char *text, const char *command)
 {
 	struct said *s = pool_alloc(pool, sizeof(*s));
@@ -139,8 +137,6 @@ void verdict_of_cause(struct verdict *v, const struct match *m, const struct cas
 	advice_each(v->cause->fix, c, &v->pool, add_fix, v);
 	hold_back(v);
 }
-
-/* --- rules -------------------------------------------------------------------------------------- */
 
 static bool evidence_is_told(const struct verdict *v, const char *text)
 {
@@ -286,8 +282,6 @@ const char *verdict_damage(const struct verdict *v)
 
 	return damage ? damage : fact_text_or_null(&v->c, FACT_snapshot_damaged);
 }
-
-/* --- reading ------------------------------------------------------------------------------------ */
 
 const char *verdict_cause(const struct verdict *v)
 {
@@ -439,8 +433,6 @@ struct verdict *verdict_join(struct verdict **list, size_t n)
 	return first;
 }
 
-/* --- several inputs ----------------------------------------------------------------------------- */
-
 static int weight(const struct verdict *v)
 {
 	if (!verdict_failed(v))
@@ -470,8 +462,6 @@ struct verdict *verdict_combine(struct verdict **list, size_t n)
 	}
 	return list[best];
 }
-
-/* --- a dump, a snapshot ------------------------------------------------------------------------- */
 
 struct verdict *verdict_of_dump(const struct culprit *k)
 {

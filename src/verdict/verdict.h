@@ -60,8 +60,6 @@ struct verdict {
 	struct verdict *next;
 };
 
-/* --- making one -------------------------------------------------------------------------------- */
-
 struct verdict *verdict_new(const char *cause);
 void verdict_free(struct verdict *v);
 
@@ -97,8 +95,6 @@ struct verdict *verdict_of_snapshot(const struct snapshot *s, const struct snap_
 /* Judges a text: a log, a traceback, what people paste. "none" if it has no CUDA failure. */
 struct verdict *verdict_of_text(struct text_log *l);
 
-/* --- several ----------------------------------------------------------------------------------- */
-
 /* The most certain one comes first, the others are kept with it as evidence. Takes ownership. */
 struct verdict *verdict_combine(struct verdict **list, size_t n);
 
@@ -123,8 +119,6 @@ const char *victim_words(const struct verdict *v);	/* in our words; NULL = it do
 /* The same of an exception's type and message, each may be NULL. */
 const char *victim_words_in(const char *type, const char *text);
 
-/* --- the machine ------------------------------------------------------------------------------- */
-
 /* May the environment be to blame? Then ask the doctor; its finding becomes the verdict if it explains the failure (true),
  * and is evidence otherwise. */
 bool verdict_wants_machine(const struct verdict *v);
@@ -132,8 +126,6 @@ bool verdict_adopt(struct verdict *v, const struct doctor *d);
 
 /* Takes the doctor's finding from a verdict's JSON (verdict.json) about the same failure; false: it has none. */
 bool verdict_restore(struct verdict *v, const struct json_t *stored);
-
-/* --- reading ----------------------------------------------------------------------------------- */
 
 /* "none" if nothing failed, or if the program handled every failure (see verdict_notes). */
 const char *verdict_cause(const struct verdict *v);

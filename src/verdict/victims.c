@@ -71,8 +71,6 @@ static bool ended_badly(const struct verdict *v)
 	return v->exit_known ? v->exit || v->signal : v->end_type != NULL;
 }
 
-/* --- exceptions that carry another process's failure ---------------------------------------------- */
-
 #define CHECK_MIN 8	/* bytes of a check's message: a shorter one may be in any text */
 
 /* In ascending order of evidence. */
@@ -176,8 +174,6 @@ long verdict_promote(struct verdict **list, size_t n)
 	}
 	return -1;
 }
-
-/* --- victims --------------------------------------------------------------------------------------- */
 
 /* Why `v` failed because of `of`; NULL if it did not. */
 /* Siblings are ended by their parent: torchrun, mp.spawn; a parent is ended by something else. */

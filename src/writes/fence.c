@@ -160,8 +160,6 @@ static int landlock(int abi, const char *scratch, const char *const *real, struc
 	return rc;
 }
 
-/* ---- what belongs into the scratch --------------------------------------------------------------------------- */
-
 static int make_folder(const char *scratch, const char *name)
 {
 	char path[SCRATCH_LONGEST + 16];

@@ -36,8 +36,6 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* --- what the kernel notes in the upper side of an overlay ------------------------------------------------ */
-
 static bool is_whiteout(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
@@ -87,8 +85,6 @@ static void close_folder(int parent, const char *name, mode_t mode)
 		fchmodat(parent, name, mode & 07777, 0);
 }
 
-/* --- the places ----------------------------------------------------------------------------------------- */
-
 struct place {
 	char *path;	/* where the program sees it */
 	int fd;		/* its upper side */
@@ -118,8 +114,6 @@ static void place_close(struct place *p)
 		close(p->fd);
 	free(p->path);
 }
-
-/* --- changes --------------------------------------------------------------------------------------------- */
 
 struct walk {
 	struct layer_walk *w;
@@ -306,8 +300,6 @@ void layer_changes(const char *dir, struct layer_walk *w)
 	}
 	walk_fence(dir, w);
 }
-
-/* --- kept -------------------------------------------------------------------------------------------------- */
 
 struct keep {
 	FILE *deleted;
@@ -590,8 +582,6 @@ int layer_keep(const char *dir, const char *to, alive_fn *alive, void *of, struc
 	return k.rc;
 }
 
-/* --- how much ------------------------------------------------------------------------------------------------ */
-
 static void add_bytes(int parent, const char *name, int depth, uint64_t enough, uint64_t *sum)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -619,8 +609,6 @@ uint64_t layer_bytes(const char *dir, uint64_t enough)
 	add_bytes(AT_FDCWD, dir, 0, enough, &sum);
 	return sum;
 }
-
-/* --- who is in it ---------------------------------------------------------------------------------------------- */
 
 /* Does its view show the layer, which is hidden under its own name? The number of a namespace says nothing: it is used again at once, and the
  * program may make more of them. */
@@ -705,8 +693,6 @@ size_t layer_users(const char *dir, void (*found)(int pidfd, void *of), void *of
 	free(places);
 	return count;
 }
-
-/* --- removed ---------------------------------------------------------------------------------------------------- */
 
 struct removal {
 	int top;	/* what lies too deep is moved here and removed from here */

@@ -15,8 +15,6 @@
 
 struct err;
 
-/* --- in the program's process, before it becomes the program ------------------------------------------ */
-
 struct layer_view {
 	const char *dir;		/* the layer: an absolute path without links; it is there and empty */
 	const char *const *real;	/* folders, likewise, in which writes stay real; NULL-ended */
@@ -32,8 +30,6 @@ int layer_enter(const struct layer_view *v, struct err *e);
 
 /* Is this process in such a view already, of a dry run that it is part of? */
 bool layer_inside(void);
-
-/* --- afterwards, from outside -------------------------------------------------------------------------- */
 
 enum layer_what { LAYER_NEW, LAYER_REPLACED, LAYER_DELETED, LAYER_FOLDER /* a new one */ };
 

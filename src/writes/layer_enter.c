@@ -63,8 +63,6 @@ struct entry {
 	char *root;
 };
 
-/* --- overlays ---------------------------------------------------------------------------------------- */
-
 /* Without redirect_dir a folder that was there before cannot be renamed; with metacopy what was only touched would be listed as written;
  * volatile: nobody waits for a disk, since all of it will be discarded. Older kernels do not know all of them. */
 static const char *const options[2][4] = {
@@ -137,8 +135,6 @@ static int mount_with(const struct entry *t, int lower, int up, int work, const 
 	free(data);
 	return rc;
 }
-
-/* --- what belongs to others, in a user namespace ------------------------------------------------------------ */
 
 #define LOOK_MAX  4000	/* entries, a few milliseconds */
 #define LOOK_DEEP 4
@@ -309,8 +305,6 @@ static int check_layer(struct entry *t, struct err *e)
 	return 0;
 }
 
-/* --- what stays as it is ---------------------------------------------------------------------------------- */
-
 static int read_only(const char *path, bool below, unsigned long flags)
 {
 	struct attr set = {.set = ATTR_RDONLY};
@@ -356,8 +350,6 @@ static int bind(struct entry *t, const char *path, unsigned long more)
 	return rc;
 }
 
-/* --- as root: from nothing ---------------------------------------------------------------------------------- */
-
 /* A mount that cannot be seen by us (of another user, by FUSE) or was taken away meanwhile is left out. */
 static int add_mount(struct entry *t, const struct mount_point *p, struct err *e)
 {
@@ -396,8 +388,6 @@ static int build_anew(struct entry *t, struct err *e)
 			rc = add_mount(t, &t->mounts.list[i], e);
 	return rc;
 }
-
-/* --- in a user namespace: what there is, read-only, with overlays on it ----------------------------------------- */
 
 static void cover(struct entry *t, const char *path, unsigned long flags);
 
@@ -483,8 +473,6 @@ static int build_on_top(struct entry *t, struct err *e)
 	return rc ? err_set(e, rc, "cannot open /dev and /proc in the view: %s", strerror(-rc)) : 0;
 }
 
-/* --- what must be real ------------------------------------------------------------------------------------ */
-
 static int add_real(struct entry *t, struct err *e)
 {
 	for (const char *const *real = t->view->real; *real; real++) {
@@ -546,8 +534,6 @@ static int hide_layer(struct entry *t, struct err *e)
 	free(target);
 	return rc ? err_set(e, rc, "cannot hide the layer: %s", strerror(-rc)) : 0;
 }
-
-/* --- the way in ---------------------------------------------------------------------------------------------- */
 
 static int change_root(const struct entry *t)
 {

@@ -22,8 +22,6 @@
 #define CAPS	  64
 #define MAP_BYTES 4096
 
-/* --- what it may do ------------------------------------------------------------------------------- */
-
 static uint64_t both(uint32_t low, uint32_t high)
 {
 	return low | (uint64_t)high << 32;
@@ -65,8 +63,6 @@ int namespace_settle(const struct rights *before, struct err *e)
 			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0);
 	return 0;
 }
-
-/* --- who it is ------------------------------------------------------------------------------------- */
 
 static bool write_text(const char *path, const char *text)
 {

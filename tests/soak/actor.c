@@ -34,8 +34,6 @@
 extern char **environ;
 static char *self;
 
-/* ---- CUDA ------------------------------------------------------------------------------------------- */
-
 static const char image[] = "cuwhy-sim-module 1\ntarget compute_50 ptx 6.0\nkernel nop\nkernel spin\nkernel oob_store\n";
 
 /* Only what is called: everything is an int function of integers and pointers. */
@@ -214,8 +212,6 @@ static void do_die_fault(long n, char **block)
 	die("cuCtxSynchronize", sync_all());
 }
 
-/* ---- threads ---------------------------------------------------------------------------------------- */
-
 static char **run_block(char **at);
 
 static void *in_thread(void *block)
@@ -290,8 +286,6 @@ static void do_setenv(long n, char **block)
 	stop_setting = true;
 	pthread_join(id, NULL);
 }
-
-/* ---- processes -------------------------------------------------------------------------------------- */
 
 static void wait_for(pid_t child)
 {
@@ -402,8 +396,6 @@ static void do_raise(long n, char **block)
 	raise((int)n);
 }
 
-/* ---- signals ---------------------------------------------------------------------------------------- */
-
 static void nothing(int signal)
 {
 	(void)signal;
@@ -493,8 +485,6 @@ static void do_jump(long n, char **block)
 	}
 	signal(SIGALRM, SIG_DFL);
 }
-
-/* ---- the process's surroundings ---------------------------------------------------------------------- */
 
 static void do_dlopen(long n, char **block)
 {
@@ -594,8 +584,6 @@ static void do_state(long n, char **block)
 	    status_number("SigIgn:", 16) & ~libc_own, status_number("SigCgt:", 16) & ~libc_own);
 }
 
-/* ---- cuwhy ------------------------------------------------------------------------------------------ */
-
 static pid_t supervisor;	/* 0 = there is none */
 
 static void read_name(pid_t pid, char *name, int size)
@@ -646,8 +634,6 @@ static void do_kill_supervisor(long n, char **block)
 	if (supervisor)
 		kill(supervisor, SIGKILL);
 }
-
-/* ---- the sentence ----------------------------------------------------------------------------------- */
 
 static const struct step {
 	const char *name;

@@ -75,8 +75,6 @@ static struct replay {
 	char op[256];
 } r;
 
-/* ---- differences ---------------------------------------------------------------------------------- */
-
 static void show_state(void)
 {
 	struct allocator_piece *list;
@@ -113,8 +111,6 @@ static void compare(const char *what, uint64_t real, uint64_t ours)
 	if (real != ours)
 		differ(what, real, ours);
 }
-
-/* ---- the driver ----------------------------------------------------------------------------------- */
 
 /* The next thing that the real allocator did with the driver; NULL: nothing more. */
 static struct done *done_next(void)
@@ -285,8 +281,6 @@ static void block_freed(void *of, uint64_t addr, uint64_t requested)
 	differ("a block became free", 0, addr);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------- */
-
 static bool same_addr(const void *list, uint32_t i, const void *key)
 {
 	return ((const struct live *)list)[i].addr == *(const uint64_t *)key;
@@ -440,8 +434,6 @@ static void counter_compare(const char *name, uint64_t real)
 	printf("line %" PRIu64 ": no counter '%s'\n", r.line, name);
 	exit(2);
 }
-
-/* ---- lines ---------------------------------------------------------------------------------------- */
 
 static void line_pool(char what, const uint64_t *n)
 {

@@ -18,8 +18,6 @@
 #define WAVES	4
 #define ROUNDS	20000
 
-/* ---- a driver of a few lines ---------------------------------------------------------------------- */
-
 static CUresult mem_info(size_t *free_bytes, size_t *total)
 {
 	*free_bytes = 1 << 20;
@@ -185,8 +183,6 @@ uint32_t stack_here(void)
 
 	return off ? off : stack_intern(hash, &f, 1, 0);
 }
-
-/* ---- the threads ------------------------------------------------------------------------------------- */
 
 static void one_round(uint64_t id, uint64_t i)
 {

@@ -89,8 +89,6 @@ static inline void make_link(const char *path, const char *target)
 		abort();
 }
 
-/* ---- ELF -------------------------------------------------------------------------------------------- */
-
 static inline uint64_t elf_word(struct buf *strings, const char *text)
 {
 	uint64_t at = strings->len;

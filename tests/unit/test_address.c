@@ -134,8 +134,6 @@ static void end(struct stage *s)
 	trace_free(s->trace);
 }
 
-/* ---- live ------------------------------------------------------------------------------------------------- */
-
 static void address__in_live_memory_contradicts_the_fault(void **state)
 {
 	struct stage s;
@@ -197,8 +195,6 @@ static void address__of_the_lane_that_left_the_memory_counts(void **state)
 	assert_int_equal(a->threads, 4);
 	end(&s);
 }
-
-/* ---- near --------------------------------------------------------------------------------------------------- */
 
 static void near__the_block_that_the_kernel_was_given_counts(void **state)
 {
@@ -302,8 +298,6 @@ static void near__the_tensors_are_those_of_the_launch(void **state)
 	end(&s);
 }
 
-/* ---- freed --------------------------------------------------------------------------------------------------- */
-
 static void freed__has_the_lines_of_the_tensor_and_of_the_segment(void **state)
 {
 	struct stage s;
@@ -363,8 +357,6 @@ static void freed__while_the_kernel_ran(void **state)
 	assert_int_equal(a->block.freed.line, 11);
 	end(&s);
 }
-
-/* ---- overflow ------------------------------------------------------------------------------------------------- */
 
 static void overflow__of_an_index_is_known_by_pointer_and_size(void **state)
 {
@@ -429,8 +421,6 @@ static void overflow__without_a_pointer_is_not_sure(void **state)
 	end(&s);
 }
 
-/* ---- devices --------------------------------------------------------------------------------------------------- */
-
 static void device__of_the_memory_is_not_the_kernels(void **state)
 {
 	struct stage s;
@@ -468,8 +458,6 @@ static void device__with_peer_access_is_no_reason(void **state)
 	assert_string_equal(fault_at(&s, SEGMENT + 64)->in, "live");
 	end(&s);
 }
-
-/* ---- the host --------------------------------------------------------------------------------------------------- */
 
 #define HEAP	0x7f1200000000ull
 

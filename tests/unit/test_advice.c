@@ -46,8 +46,6 @@ static unsigned draw(unsigned below)
 	return (unsigned)(seed >> 33) % below;
 }
 
-/* ---- facts at random ---------------------------------------------------------------------------- */
-
 struct words {
 	char text[WORDS_MAX][64];
 	double number[WORDS_MAX];
@@ -145,8 +143,6 @@ static void facts_draw(struct casefile *f, struct pool *pool, const struct words
 	fact_set_flag(f, FACT_text_is, kind == 0);
 	fact_set_flag(f, FACT_machine_is, kind == 1 || (kind == 2 && draw(2)));
 }
-
-/* ---- what is said --------------------------------------------------------------------------------- */
 
 struct said_list {
 	const struct cause *cause;

@@ -62,8 +62,6 @@ static uint64_t reserved(struct setup *s)
 	return allocator_counters(s->a)->reserved.now;
 }
 
-/* ---- the set -------------------------------------------------------------------------------------- */
-
 static int key_order(const void *x, const void *y)
 {
 	const struct ordered_key *a = x, *b = y;
@@ -134,8 +132,6 @@ static void ordered__many_of_one_size_are_no_problem(void **state)
 	ordered_release(&set);
 }
 
-/* ---- settings ------------------------------------------------------------------------------------- */
-
 static int parse(unsigned minor, const char *text, struct allocator_settings *s)
 {
 	allocator_settings_init(s);
@@ -205,8 +201,6 @@ static void settings__the_rest_of_the_intervals_began_earlier_before_2_10(void *
 	assert_int_equal(s.divisions[2], 2);
 	assert_int_equal(s.divisions[3], 8);
 }
-
-/* ---- sizes ---------------------------------------------------------------------------------------- */
 
 static uint64_t block_size(struct setup *s, uint64_t size)
 {
@@ -305,8 +299,6 @@ static void allocator__ties_go_to_the_lowest_address_and_from_2_15_on_to_the_old
 	assert_true(first);
 }
 
-/* ---- out of memory -------------------------------------------------------------------------------- */
-
 static void allocator__releases_the_cache_before_it_runs_out_of_memory(void **state)
 {
 	struct allocator_block *b;
@@ -384,8 +376,6 @@ static void allocator__garbage_that_is_old_is_released(void **state)
 	setup_end(&s);
 }
 
-/* ---- expandable segments -------------------------------------------------------------------------- */
-
 static void allocator__an_expandable_segment_grows_and_gives_back_pages(void **state)
 {
 	struct allocator_block *b, *c;
@@ -409,8 +399,6 @@ static void allocator__an_expandable_segment_grows_and_gives_back_pages(void **s
 	assert_non_null(take(&s, 190 * MIB));		/* one range, whatever was there before */
 	setup_end(&s);
 }
-
-/* ---- streams and pools ---------------------------------------------------------------------------- */
 
 static bool events_passed(void *of, uint64_t stream, uint64_t nth)
 {
@@ -556,8 +544,6 @@ static void allocator__a_pool_lends_when_memory_is_out(void **state)
 	assert_int_equal(reserved(&s), 80 * MIB);
 	setup_end(&s);
 }
-
-/* ---- everything together -------------------------------------------------------------------------- */
 
 static void check_pieces(struct setup *s)
 {

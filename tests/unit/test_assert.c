@@ -17,8 +17,6 @@
 #include "case/signature.h"
 #include "judge.h"
 
-/* ---- arguments -------------------------------------------------------------------------------------- */
-
 static const struct row {
 	unsigned arch;
 	unsigned message, file, function, line;
@@ -151,8 +149,6 @@ static void args__cut_images_are_survived(void **state)
 	}
 	free(m);
 }
-
-/* ---- texts ------------------------------------------------------------------------------------------ */
 
 #define CONDITION	"i < n && n"
 #define FILE_NAME	"src/k.cu"
@@ -311,8 +307,6 @@ static void text__a_call_is_found_on_the_stack(void **state)
 	free(image);
 }
 
-/* ---- parameters ------------------------------------------------------------------------------------- */
-
 static void signature__parameters_lie_where_their_types_put_them(void **state)
 {
 	static const char loss[] = "void at::native::(anonymous namespace)::loss<float, long>(float*, float const*, "
@@ -353,8 +347,6 @@ static void signature__parameters_lie_where_their_types_put_them(void **state)
 	assert_false(signature_param("", 0, &p));
 	assert_false(signature_param(")", 0, &p));
 }
-
-/* ---- causes ----------------------------------------------------------------------------------------- */
 
 struct said_assert {
 	const char *kernel, *condition, *cause, *certainty;
@@ -522,8 +514,6 @@ static void cause__a_message_can_be_a_parameter(void **state)
 	assert_string_equal(field(j, "cause"), "kernel-assert");
 	json_decref(j);
 }
-
-/* ---- values -------------------------------------------------------------------------------------------------- */
 
 static json_t *judge_values(const char *kernel, const char *condition, const struct values *values)
 {

@@ -27,8 +27,6 @@
 #include "base/str.h"
 #include "base/term.h"
 
-/* --- err -------------------------------------------------------------------------------------- */
-
 static void err__keeps_code_message_and_hint(void **state)
 {
 	struct err e = {0};
@@ -52,8 +50,6 @@ static void err__a_long_message_is_cut(void **state)
 	err_set(&e, -1, "%s", text);
 	assert_int_equal(strlen(e.msg), sizeof(e.msg) - 1);
 }
-
-/* --- text of others --------------------------------------------------------------------------- */
 
 static void assert_plain(const char *text, const char *plain)
 {
@@ -104,8 +100,6 @@ static void term__the_guard_passes_text_and_stops_commands(void **state)
 	close(pipes[0]);
 }
 
-/* --- buf -------------------------------------------------------------------------------------- */
-
 static void buf__grows_up_to_its_ceiling_and_says_so(void **state)
 {
 	struct buf b;
@@ -134,8 +128,6 @@ static void buf__printf_appends(void **state)
 	assert_string_equal(s, "7-x!");
 	free(s);
 }
-
-/* --- str -------------------------------------------------------------------------------------- */
 
 static void str__words_are_found_in_either_case(void **state)
 {
@@ -222,8 +214,6 @@ static void str__u64_wants_a_whole_number(void **state)
 	assert_false(str_u64("-1", &v));
 	assert_false(str_u64("", &v));
 }
-
-/* --- fs --------------------------------------------------------------------------------------- */
 
 static char *scratch(void)
 {
@@ -574,8 +564,6 @@ static void fs__a_link_is_written_through(void **state)
 	free(dir);
 }
 
-/* --- proc ------------------------------------------------------------------------------------- */
-
 static void proc__a_pidfd_tells_of_the_end(void **state)
 {
 	int fds[2], fd;
@@ -664,8 +652,6 @@ static void children__an_ignored_sigchld_hides_no_end(void **state)
 	assert_true(now.sa_handler == SIG_IGN);
 }
 
-/* --- term ------------------------------------------------------------------------------------- */
-
 static void term__color_is_the_users_choice(void **state)
 {
 	enum color c;
@@ -678,8 +664,6 @@ static void term__color_is_the_users_choice(void **state)
 	assert_false(term_parse_color("maybe", &c));
 	assert_false(term_color(-1, COLOR_AUTO));
 }
-
-/* --- opt -------------------------------------------------------------------------------------- */
 
 static bool flag;
 static const char *value;

@@ -20,8 +20,6 @@ static struct compat_driver driver(const char *text)
 	return d;
 }
 
-/* --- drivers ---------------------------------------------------------------------------------- */
-
 static void driver__versions_are_read_and_written(void **state)
 {
 	struct compat_driver d;
@@ -121,8 +119,6 @@ static void driver__needs_and_runs_agree(void **state)
 		assert_in_range(compat_driver_runs(need.least, cuda), COMPAT_RUN_FORWARD, COMPAT_RUN_NO);
 	}
 }
-
-/* --- GPUs ------------------------------------------------------------------------------------- */
 
 static void gpu__newest_driver(void **state)
 {
@@ -307,8 +303,6 @@ static void gpu__names_and_ids_agree(void **state)
 	assert_true(n > 200);
 }
 
-/* --- code ------------------------------------------------------------------------------------- */
-
 static enum compat_code sass(int arch, char suffix, int cc)
 {
 	return compat_sass_runs((struct compat_target){arch, suffix}, cc);
@@ -381,8 +375,6 @@ static void code__ptx_needs_a_driver_that_reads_it(void **state)
 	assert_int_equal(compat_ptx_of_cuda(99000), 0);
 	assert_int_equal(compat_cuda_of_ptx(90), 13000);
 }
-
-/* --- wheels ----------------------------------------------------------------------------------- */
 
 static void wheel__by_version(void **state)
 {

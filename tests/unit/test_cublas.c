@@ -99,8 +99,6 @@ static void *device(size_t bytes)
 
 static const float one = 1, zero;
 
-/* --- cuBLAS ----------------------------------------------------------------------------------- */
-
 static size_t free_bytes(void)
 {
 	size_t free_now, total;
@@ -223,8 +221,6 @@ SIM_TEST(cublas__a_lost_context_is_a_failed_execution, "tiny,sticky=cuLaunchKern
 	EXPECT(cublasSgemm_v2(h, 0, 0, 4, 4, 4, &one, p, 4, p, 4, &zero, p, 4), BLAS_EXECUTION_FAILED);
 	EXPECT(cublasCreate_v2(&p), BLAS_ALLOC_FAILED);
 }
-
-/* --- cuBLASLt --------------------------------------------------------------------------------- */
 
 struct product {
 	void *handle, *desc, *a, *b, *d, *preference, *memory;

@@ -87,8 +87,6 @@ static void *device(size_t bytes)
 	return (void *)(uintptr_t)a;
 }
 
-/* --- handles ---------------------------------------------------------------------------------- */
-
 SIM_TEST(cudnn__a_handle_has_a_stream_and_a_version, "h200")
 {
 	void *h = dnn_start();
@@ -106,8 +104,6 @@ SIM_TEST(cudnn__a_handle_has_a_stream_and_a_version, "h200")
 	EXPECT(cudnnSetStream(NULL, mine), DNN_BAD_PARAM);
 	OK(cudnnDestroy(h));
 }
-
-/* --- convolutions of the older interface ------------------------------------------------------ */
 
 struct problem {
 	void *h, *x, *w, *c, *y;
@@ -246,8 +242,6 @@ SIM_TEST(cudnn__a_lost_context_is_a_failed_execution, "h200,fail=cuLaunchKernel:
 	       DNN_EXECUTION_FAILED_CUDART);
 }
 
-/* --- RNNs ------------------------------------------------------------------------------------- */
-
 SIM_TEST(cudnn__weights_of_an_lstm_are_in_order, "h200")
 {
 	enum { LSTM = 2, DOUBLE_BIAS = 2, INPUT = 8, HIDDEN = 16, LAYERS = 2, GATES = 8 };
@@ -348,8 +342,6 @@ SIM_TEST(cudnn__gates_of_a_long_sequence_are_computed_in_pieces, "h200")
 		CHECK(work == measured[i].work);
 	}
 }
-
-/* --- the graph interface ---------------------------------------------------------------------- */
 
 enum { POINTER = 6 };
 

@@ -47,8 +47,6 @@ static void use(struct dump *d)
 	culprit_free(c);
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
-
 static void check_usual(struct dump *d)
 {
 	struct dump_row row, parent;
@@ -237,8 +235,6 @@ static void dump__gzip_is_expanded(void **state)
 	free(m.data);
 }
 
-/* --- what is no dump -------------------------------------------------------------------------- */
-
 static void dump__other_files_are_refused_with_a_reason(void **state)
 {
 	struct err e = {0};
@@ -327,8 +323,6 @@ static void dump__a_table_that_contains_itself_ends(void **state)
 	dump_free(d);
 	free(m.data);
 }
-
-/* --- the culprit ------------------------------------------------------------------------------ */
 
 static void culprit__a_lane_with_an_exception_is_named(void **state)
 {
@@ -600,8 +594,6 @@ static void culprit__an_illegal_store_is_told_with_thread_address_and_offset(voi
 	dump_found(&f);
 }
 
-/* --- instructions ----------------------------------------------------------------------------- */
-
 static const struct sass_row {
 	unsigned arch;
 	uint64_t word[2];
@@ -688,8 +680,6 @@ static void sass__an_address_is_the_sum_of_its_parts(void **state)
 	s.reg = 4;
 	assert_false(sass_address(&s, r, u, &a));
 }
-
-/* --- real dumps, where they are at hand -------------------------------------------------------- */
 
 #define FIXTURES	"../shared/fixtures/"
 

@@ -9,8 +9,6 @@
 #define LIVE_MAX 3000
 #define EVENTS	 60000
 
-/* ---- the model ------------------------------------------------------------------------------------------ */
-
 static struct {
 	struct { uint64_t addr, size; int stack, device; } live[LIVE_MAX];
 	struct { uint64_t ticks; int64_t change; int stack, device; } event[EVENTS];
@@ -71,8 +69,6 @@ static void run(int events, uint64_t pause)
 			free_at((size_t)rand() % model.n, after);
 	}
 }
-
-/* ---- against the recording ---------------------------------------------------------------------------------- */
 
 struct read {
 	const struct cw_epoch *epoch;
@@ -209,8 +205,6 @@ static void epochs__a_history_that_was_being_changed_is_left_out(void **state)
 	trace_free(t);
 }
 
-/* ---- room ----------------------------------------------------------------------------------------------- */
-
 static void make_many(uint32_t sites)
 {
 	struct cw_allocation a = {.kind = CW_MEM_TORCH, .size = 512};
@@ -276,8 +270,6 @@ static void epochs__without_memory_there_are_none(void **state)
 	make_many(3000);
 	compare_sums(finished(), false);
 }
-
-/* ---- other memory --------------------------------------------------------------------------------------- */
 
 static void epochs__without_pytorch_they_follow_the_driver(void **state)
 {

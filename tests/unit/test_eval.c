@@ -20,8 +20,6 @@
 #include "find/fault/sass_math.h"
 #include "dump_find.h"
 
-/* ---- arithmetic --------------------------------------------------------------------------------------------- */
-
 static uint64_t value_of(struct sass_math m, uint64_t a, uint64_t b, uint64_t c, unsigned carry, unsigned *over)
 {
 	struct sass_values in = {a, b, c, carry};
@@ -137,8 +135,6 @@ static void compute__logic_follows_its_table(void **state)
 	m.table = 0x0f;	/* ~a */
 	assert_int_equal(value_of(m, 0xffff0000, 1, 1, 0, &over), 0xffff);
 }
-
-/* ---- kernels ------------------------------------------------------------------------------------------------ */
 
 #define UNWRAP(...)	{__VA_ARGS__}
 
@@ -280,8 +276,6 @@ static void eval__hostile_code_ends(void **state)
 	free(m);
 }
 
-/* ---- in a dump ---------------------------------------------------------------------------------------------- */
-
 #define PARAM		0x7f1000000000ull				/* the first parameter of made dumps */
 
 /* Four threads that load at 0x30 and have stopped two instructions later. */
@@ -383,8 +377,6 @@ static void culprit__guards_and_branches_make_it_unknown(void **state)
 		dump_found(&f);
 	}
 }
-
-/* ---- real dumps --------------------------------------------------------------------------------------------- */
 
 struct tally {
 	size_t dumps, agree, code_only, unknown, differ;

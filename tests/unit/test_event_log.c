@@ -17,8 +17,6 @@
 #define STREAMS	 5
 #define MANY	 1000000
 
-/* ---- all events ------------------------------------------------------------------------------------------- */
-
 struct truth {
 	enum cw_event kind;
 	uint64_t addr, size, asked, stream, pool;
@@ -135,8 +133,6 @@ static void all_begin(uint64_t cap)
 	event_log_start();
 	assert_true(event_log_on());
 }
-
-/* ---- compared --------------------------------------------------------------------------------------------- */
 
 static struct truth *live_at(struct truth *list, size_t *n, const struct event *v, bool block)
 {
@@ -353,8 +349,6 @@ static void log__a_jump_out_of_an_event_costs_no_other(void **state)
 	trace_free(finished());
 	free(all.list);
 }
-
-/* ---- played back ------------------------------------------------------------------------------------------ */
 
 #define MIB ((uint64_t)1 << 20)
 

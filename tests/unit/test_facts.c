@@ -260,8 +260,6 @@ static void message__an_oom_text_tells_who_holds_what(void **state)
 	pool_release(&pool);
 }
 
-/* ---- joining ------------------------------------------------------------------------------------- */
-
 static size_t count_incidents(struct tb *b)
 {
 	struct pool pool = {0};
@@ -325,8 +323,6 @@ static void join__harmless_codes_are_left_out(void **state)
 	tb_fail(&b, CW_SRC_DRIVER, 1, 0)->api = 143;	/* cuPointerGetAttribute: a probe */
 	assert_int_equal(count_incidents(&b), 0);
 }
-
-/* ---- handled or not --------------------------------------------------------------------------------- */
 
 static void expect_end(struct tb *b, int exit, const char *cause, size_t notes)
 {

@@ -56,8 +56,6 @@ static enum fatbin_cover covers(const struct fatbin *f, int cc, int cuda)
 	return fatbin_covers(f, cc, cuda).cover;
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
-
 static void read__targets_with_suffix_and_version(void **state)
 {
 	struct fatbin *f = made(LIST("120 90a 75 100f p120"));
@@ -181,8 +179,6 @@ static void read__other_files_are_refused_with_words(void **state)
 	rmdir(folder);
 }
 
-/* --- what it covers --------------------------------------------------------------------------- */
-
 static void cover__machine_code(void **state)
 {
 	struct fatbin *f = made(LIST("75 80 86 90", "75 80 86 90"));
@@ -272,8 +268,6 @@ static void cover__link_time_code_does_not_run(void **state)
 	assert_int_equal(covers(f, 75, 13000), FATBIN_COVER_NONE);
 	fatbin_free(f);
 }
-
-/* --- files that lie --------------------------------------------------------------------------- */
 
 static void damage__every_cut_is_survived_and_seen(void **state)
 {
@@ -374,8 +368,6 @@ static void damage__endless_kinds_of_fat_binaries(void **state)
 	assert_true(f->n <= 256 && f->n_sets <= 256);
 	fatbin_free(f);
 }
-
-/* --- size ------------------------------------------------------------------------------------- */
 
 /* A library of 600 MB, nearly all of it holes: the code between the headers must not be read. */
 static void size__code_is_not_read(void **state)

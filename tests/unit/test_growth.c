@@ -12,8 +12,6 @@
 #include "dice.h"
 #include "program_make.h"
 
-/* --- one request --------------------------------------------------------------------------------------------- */
-
 static void point__of_a_constant_is_exact(void **state)
 {
 	struct growth_point p = growth_point((double[]){8, 16}, (double[]){4096, 4096}, 2, 64);
@@ -84,8 +82,6 @@ static void point__off_the_curve_has_that_error(void **state)
 	assert_int_equal(p.doubts, 1u << GROWTH_BENT);
 	assert_true(p.error > 20 * MIB);
 }
-
-/* --- whole recordings ---------------------------------------------------------------------------------------------- */
 
 #define BIG (64 * GIB)
 

@@ -133,8 +133,6 @@ static void good_driver(void)
 	pci_device("0000:00:01.0", "0000:10:00.0", "0x10de\n", "0x030200\n", "nvidia");
 }
 
-/* --- a healthy machine ------------------------------------------------------------------------------ */
-
 static void healthy__everything_is_found(void **state)
 {
 	(void)state;
@@ -180,8 +178,6 @@ static void proprietary__and_module_without_proc(void **state)
 	assert_null(h.kernel.flavour);
 	assert_int_equal(h.kernel.nvidia, 1);
 }
-
-/* --- GPUs and drivers ---------------------------------------------------------------------------------- */
 
 static void pci__gpus_without_a_driver_are_seen(void **state)
 {
@@ -258,8 +254,6 @@ static void suspend__settings_and_evidence(void **state)
 	assert_int_equal(host_event(&h, "resume")->seconds, 2);
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------ */
-
 static void nodes__missing_forbidden_and_taken_away(void **state)
 {
 	(void)state;
@@ -299,8 +293,6 @@ static void nodes__mig_instances_and_their_capabilities(void **state)
 	assert_non_null(host_node(&h, "/dev/nvidia-caps/nvidia-cap66"));
 }
 
-/* --- libraries ---------------------------------------------------------------------------------------------- */
-
 static void libraries__older_newer_empty_broken(void **state)
 {
 	const struct host_library *b;
@@ -332,8 +324,6 @@ static void libraries__older_newer_empty_broken(void **state)
 		assert_true(n <= 1);
 	}
 }
-
-/* --- containers ---------------------------------------------------------------------------------------------- */
 
 #define OVERLAY "1 0 0:50 / / rw - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/l/A\n"
 
@@ -461,8 +451,6 @@ static void wsl__both_generations(void **state)
 	assert_int_equal(h.wsl.version, 0);
 }
 
-/* --- daemons ----------------------------------------------------------------------------------------------------- */
-
 static void daemons__fabric_manager(void **state)
 {
 	(void)state;
@@ -514,8 +502,6 @@ static void daemons__mps(void **state)
 	assert_int_equal(h.mps.server, 0);
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------- */
-
 static void memory__all_limits(void **state)
 {
 	(void)state;
@@ -548,8 +534,6 @@ static void memory__all_limits(void **state)
 	assert_int_equal(h.memory.shm_writable, 0);
 	assert_int_equal(h.memory.shm_mounted, 1);
 }
-
-/* --- tools ------------------------------------------------------------------------------------------------------------ */
 
 static void tools__toolkits_and_compilers(void **state)
 {
@@ -620,8 +604,6 @@ static void tools__signs_of_building(void **state)
 	assert_string_equal(h.tools.build_cache, "/e");
 }
 
-/* --- kernel log ---------------------------------------------------------------------------------------------------------- */
-
 static void log__xids_and_other_lines(void **state)
 {
 	char text[16384] = "", *at = text;
@@ -682,8 +664,6 @@ static void log__that_cannot_be_read_is_unknown(void **state)
 		said |= strcmp(h.gap[i].what, "the kernel log") == 0 && *h.gap[i].why;
 	assert_true(said);
 }
-
-/* --- bad trees -------------------------------------------------------------------------------------------------------------- */
 
 static void empty__nothing_is_claimed(void **state)
 {
@@ -778,8 +758,6 @@ static void hostile__links_out_pipes_and_crowds(void **state)
 	assert_int_equal(h.log.readable, 0);
 	assert_int_equal(h.n_node, HOST_LIST_MAX);
 }
-
-/* --- JSON ---------------------------------------------------------------------------------------------------------------------- */
 
 static void json__there_and_back_is_the_same(void **state)
 {

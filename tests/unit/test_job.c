@@ -19,8 +19,6 @@
 #include "find/job/order.h"
 #include "show/page_job.h"
 
-/* --- who ---------------------------------------------------------------------------------------- */
-
 static const char *variable(const char *name, const void *env)
 {
 	const char *const *pair = env;
@@ -73,8 +71,6 @@ static void identity__a_default_is_not_a_name(void **state)
 	pool_release(&pool);
 }
 
-/* --- names -------------------------------------------------------------------------------------- */
-
 static void names__stay_inside_the_folder(void **state)
 {
 	static const char *const bad[] = {"../../etc/passwd", "..", ".", "", "a/b", "\x1b[2J", "a\nb", ".hidden"};
@@ -123,8 +119,6 @@ static void ranges__are_short(void **state)
 	pool_release(&pool);
 }
 
-/* --- clocks -------------------------------------------------------------------------------------- */
-
 /* The clock of b is 1000 ahead of that of a; what they share says so to within 30. */
 static void clocks__order_only_what_is_proven(void **state)
 {
@@ -158,8 +152,6 @@ static void clocks__order_only_what_is_proven(void **state)
 	assert_false(job_clocks_before(c, 0, 1, 1, UINT64_C(1) << 60));
 	job_clocks_free(c);
 }
-
-/* --- the page ------------------------------------------------------------------------------------ */
 
 static json_int_t number_at(const json_t *list, size_t i, const char *key)
 {
@@ -219,8 +211,6 @@ static void page__times_are_by_one_clock(void **state)
 	json_decref(o);
 	job_answer_free(answer);
 }
-
-/* --- pickles --------------------------------------------------------------------------------------- */
 
 static void pickle__plain_data_is_read_and_nothing_is_executed(void **state)
 {

@@ -24,8 +24,6 @@ static void assert_json(json_t *o, const char *text)
 	json_decref(o);
 }
 
-/* --- files -------------------------------------------------------------------------------------- */
-
 static json_t *read_text(const char *text, size_t len, size_t max, struct err *e)
 {
 	char path[] = "/tmp/cuwhy-test-XXXXXX";
@@ -67,8 +65,6 @@ static void file__bytes_and_values_are_limited(void **state)
 	assert_int_equal(e.code, -EINVAL);
 	free(many);
 }
-
-/* --- rows --------------------------------------------------------------------------------------- */
 
 static void rows__keys_are_written_in_their_order(void **state)
 {
@@ -123,8 +119,6 @@ static void rows__a_text_that_is_not_utf8_is_written(void **state)
 	(void)state;
 	assert_json(JSON_OF(J_TEXT("name", "a\xff" "b")), "{\"name\":\"a?b\"}");
 }
-
-/* --- fields ------------------------------------------------------------------------------------- */
 
 struct inner {
 	int16_t small;

@@ -22,8 +22,6 @@
 #define CARD 150110011392ull
 #define MODULE TORCH "nn/modules/module.py:1400:_apply"
 
-/* ---- it adds up ---------------------------------------------------------------------------------------------- */
-
 static void fill_at_random(struct mm *m)
 {
 	uint32_t stacks[5] = {0, tb_stack(&m->b, USER, NULL), tb_stack(&m->b, "a.py:1:f", NULL),
@@ -223,8 +221,6 @@ static void ledger__is_that_of_the_failure(void **state)
 	trace_free(t);
 }
 
-/* ---- causes --------------------------------------------------------------------------------------------------------- */
-
 static json_t *expect(struct mm *m, const char *cause, const char *certainty)
 {
 	json_t *j = judge(&m->b, 1);
@@ -421,8 +417,6 @@ static void growth__one_line_never_lets_go(void **state)
 	}
 }
 
-/* ---- others ------------------------------------------------------------------------------------------------------------ */
-
 static json_t *judge_with(struct mm *m, const struct gpu_usage *u)
 {
 	struct trace *t = tb_trace(&m->b);
@@ -618,8 +612,6 @@ static void others__a_library_hides_it(void **state)
 		json_decref(j);
 	}
 }
-
-/* ---- the report ----------------------------------------------------------------------------------------------------- */
 
 static void report__names_the_parts_and_the_lines(void **state)
 {

@@ -196,8 +196,6 @@ static void expect_gone(const struct made *x, const struct left *l)
 	assert_int_equal(blocks, l->blocks);
 }
 
-/* ---- what adds ------------------------------------------------------------------------------------------------------ */
-
 static void leftovers__graphs_that_stay_are_those_of_earlier_turns(void **state)
 {
 	struct made x;
@@ -613,8 +611,6 @@ static void leftovers__a_loop_that_is_over_has_only_earlier_turns(void **state)
 	release(&x);
 }
 
-/* ---- what does not ---------------------------------------------------------------------------------------------------- */
-
 static void leftovers__a_window_that_drops_its_oldest_leaves_none(void **state)
 {
 	struct cw_freed *kept[18];
@@ -881,8 +877,6 @@ static void leftovers__steps_that_wait_for_backward_are_none(void **state)
 	}
 }
 
-/* ---- what is not known ------------------------------------------------------------------------------------------------ */
-
 /* A thread of backward has no frames. The thread that waits for it has launched before. */
 static void leftovers__a_thread_without_frames_is_in_the_turn_of_the_last_launch(void **state)
 {
@@ -1018,8 +1012,6 @@ static void leftovers__damaged_turns_count_for_nothing(void **state)
 	expect_none(&x);
 	release(&x);
 }
-
-/* ---- the verdict --------------------------------------------------------------------------------------------------- */
 
 static struct verdict *verdict_on_growth(void)
 {
@@ -1194,8 +1186,6 @@ static void blame__a_line_that_is_not_known_or_the_same_changes_nothing(void **s
 	pool_release(&pool);
 }
 
-/* ---- parts of models ------------------------------------------------------------------------------------------------ */
-
 #define INIT TORCH "nn/modules/linear.py:100:__init__"
 #define MOVE TORCH "nn/modules/module.py:900:_apply"
 
@@ -1284,8 +1274,6 @@ static void leftovers__state_that_is_made_again_adds_up(void **state)
 	}
 }
 
-/* ---- what grows in place ---------------------------------------------------------------------------------------------- */
-
 /* `elsewhere`: what the other line adds in every turn. */
 static void grows_in_place(struct made *x, uint32_t turns, uint64_t elsewhere)
 {
@@ -1351,8 +1339,6 @@ static void leftovers__two_sizes_are_no_growth(void **state)
 	assert_int_equal(x.left.grown.turns, 0);
 	release(&x);
 }
-
-/* ---- what was to come ----------------------------------------------------------------------------------------------- */
 
 static void further__a_turn_of_the_innermost_loop_adds_what_the_last_ones_did(void **state)
 {

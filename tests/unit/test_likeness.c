@@ -42,8 +42,6 @@ static void complaint__is_a_sentence_about_a_gpu_that_fails(void **state)
 			fail_msg("%s", cases[i].line);
 }
 
-/* ---- whole texts ------------------------------------------------------------------------------------ */
-
 static struct text_log *read_text(const char *text)
 {
 	const char **words;
@@ -98,8 +96,6 @@ static void told__an_exception_counts_instead(void **state)
 	       "none", 0);
 }
 
-/* ---- messages that nothing knows --------------------------------------------------------------------- */
-
 #define FRAMES "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    run(x)\n"
 
 static void unknown__is_compared_with_reports(void **state)
@@ -131,8 +127,6 @@ static void unknown__of_something_else_is_none(void **state)
 		expect(texts[i], "none", 0);
 }
 
-/* ---- the row of the GPU that failed ------------------------------------------------------------------- */
-
 #define BUSY(device)                                                                                                                       \
 	"Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    x = torch.zeros(8, device=\"cuda:" device               \
 	"\")\nRuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable\n"
@@ -161,8 +155,6 @@ static void mode__is_that_of_the_gpu_that_failed(void **state)
 		log_free(l);
 	}
 }
-
-/* ---- words ------------------------------------------------------------------------------------------ */
 
 static size_t rank(const char *text, struct likeness *list, struct pool *pool)
 {
@@ -209,8 +201,6 @@ static void words__are_limited_in_number(void **state)
 	text_words_release(&w);
 	pool_release(&pool);
 }
-
-/* ---- advice ----------------------------------------------------------------------------------------- */
 
 static void count_advice(void *arg, const char *text, const char *command)
 {

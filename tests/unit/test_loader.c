@@ -224,8 +224,6 @@ static void survives_libraries_that_need_each_other(void **state)
 	assert_int_equal(loader_open(&session, "libc.so", 0, LOADER_PATH, false), -1);
 }
 
-/* ---- ld.so.cache ----------------------------------------------------------------------------------- */
-
 struct entry { uint32_t flags; const char *key, *value; uint64_t hwcap; };
 
 /* The new format with the name of one hwcaps folder, after `gap` bytes. */
@@ -360,8 +358,6 @@ static void uses_the_cache_before_default_folders(void **state)
 	assert_string_equal(o.path, "/usr/lib64/liby.so");
 	assert_int_equal(o.why, LOADER_DEFAULT);
 }
-
-/* ---- symbols and the real loader -------------------------------------------------------------------- */
 
 static void finds_exported_symbols(void **state)
 {

@@ -115,8 +115,6 @@ static void map__nothing_is_added_when_the_caller_has_no_room(void **state)
 	map_release(&m);
 }
 
-/* --- a list that grows and shrinks, its last element filling every gap ------------------------- */
-
 #define KEYS	700
 
 struct book {
@@ -183,8 +181,6 @@ static void map__answers_as_an_array_would(void **state)
 		free(b);
 	}
 }
-
-/* --- hashes ------------------------------------------------------------------------------------ */
 
 static void map_hash__addresses_in_steps_spread_over_the_slots(void **state)
 {

@@ -43,8 +43,6 @@ static void assert_hole(const char *template, const char *text, size_t i, const 
 	free(got);
 }
 
-/* ---- templates -------------------------------------------------------------------------------------- */
-
 static void templates__begin_where_the_message_begins(void **state)
 {
 	(void)state;
@@ -104,8 +102,6 @@ static void templates__with_flaws_are_named(void **state)
 	assert_non_null(template_flaw("{text} a {n} b {n}"));
 	assert_null(template_flaw("a brace {{ is no hole"));
 }
-
-/* ---- the table -------------------------------------------------------------------------------------- */
 
 static void rows__have_good_templates_and_known_causes(void **state)
 {
@@ -192,8 +188,6 @@ static void rows__in_a_wrapper_count(void **state)
 	assert_memory_equal(holes.list[0].at, "2.00 GiB", 8);
 	assert_null(known_message("Capture cuda graph failed: the printer is on fire", NULL));
 }
-
-/* ---- answers ---------------------------------------------------------------------------------------- */
 
 static struct verdict *explain(const char *text)
 {

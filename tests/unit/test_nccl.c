@@ -152,8 +152,6 @@ static void assert_all_ended_well(void)
 		assert_int_equal(exits[rank], 0);
 }
 
-/* --- values ------------------------------------------------------------------------------------- */
-
 static sim_addr device_longs(const int64_t *values, size_t count)
 {
 	sim_addr at;
@@ -261,8 +259,6 @@ static void nccl__a_communicator_is_split_by_color_and_key(void **state)
 	run_ranks(parts, "tiny,devices=4");
 	assert_all_ended_well();
 }
-
-/* --- failures ----------------------------------------------------------------------------------- */
 
 static void wait_for_async_error(struct comm *comm, int expected)
 {

@@ -208,8 +208,6 @@ static void kinds__of_backward_and_at_the_peak(void **state)
 	trace_free(t);
 }
 
-/* ---- damage ------------------------------------------------------------------------------------------------- */
-
 static size_t columns_with(void (*damage)(struct made *x), uint64_t *untold)
 {
 	struct pool pool = {0};

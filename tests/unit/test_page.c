@@ -71,8 +71,6 @@ static size_t times(const char *text, const char *word)
 	return n;
 }
 
-/* --- nothing is markup -------------------------------------------------------------------------- */
-
 static void island__no_byte_of_it_can_end_it(void **state)
 {
 	static const char json[] = "{\"a\":\"</script><!-- &amp; ]]>\"}";
@@ -135,8 +133,6 @@ static void island__hostile_names_stay_text(void **state)
 	page_free(p);
 	trace_free(t);
 }
-
-/* --- what is in it ------------------------------------------------------------------------------ */
 
 #define SEGMENTS 60
 
@@ -273,8 +269,6 @@ static void page__the_last_launches_and_who_is_blamed(void **state)
 	trace_free(t);
 }
 
-/* --- what is missing ---------------------------------------------------------------------------- */
-
 static void page__without_memory_it_is_a_page_all_the_same(void **state)
 {
 	struct tb b;
@@ -353,8 +347,6 @@ static void page__cut_at_any_length_it_is_a_page(void **state)
 	}
 	assert_true(opened > 10);
 }
-
-/* --- bounds ------------------------------------------------------------------------------------- */
 
 #define MANY	1000000u
 
@@ -486,8 +478,6 @@ static void bounds__a_verdict_that_somebody_made_large(void **state)
 	}
 }
 
-/* --- source code -------------------------------------------------------------------------------- */
-
 static void write_file(const char *path, const char *text)
 {
 	FILE *f = fopen(path, "w");
@@ -597,8 +587,6 @@ static void source__who_holds_the_memory_and_what_reasons_name(void **state)
 	free(path);
 	rmdir(folder);
 }
-
-/* --- blocks and stacks ---------------------------------------------------------------------------- */
 
 static void blocks__of_too_many_the_least_are_left_out(void **state)
 {

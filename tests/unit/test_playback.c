@@ -18,8 +18,6 @@
 #include "dice.h"
 #include "events_make.h"
 
-/* --- the same as a simple account -------------------------------------------------------------------------------- */
-
 #define PLACES 700
 
 static void playback__is_what_a_simple_account_says(void **state)
@@ -65,8 +63,6 @@ static void playback__is_what_a_simple_account_says(void **state)
 	em_release(&em);
 	trace_free(t);
 }
-
-/* --- a moment ---------------------------------------------------------------------------------------------------- */
 
 /* Two lines and a library; one line's tensor is freed again. */
 static void make_story(struct em *em, struct mm *m)
@@ -191,8 +187,6 @@ static void at__without_a_trace_the_samples_count(void **state)
 	trace_free(t);
 }
 
-/* --- as PyTorch's history ---------------------------------------------------------------------------------------- */
-
 static void playback__has_the_events_of_pytorch_alone(void **state)
 {
 	static const struct { enum torchsnap_action action; uint64_t addr, size; } want[] = {
@@ -240,8 +234,6 @@ static void playback__has_the_events_of_pytorch_alone(void **state)
 	em_release(&em);
 	trace_free(t);
 }
-
-/* --- what is no trace -------------------------------------------------------------------------------------------- */
 
 static void playback__survives_anything(void **state)
 {

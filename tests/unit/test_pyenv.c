@@ -99,8 +99,6 @@ static void make_torch(const char *version_py)
 	make_package(SITE, "torch", "2.6.0", "", "torch/__init__.py,,\n");
 }
 
-/* ---- which environment ------------------------------------------------------------------------------- */
-
 static void finds_the_python_of_path(void **state)
 {
 	const struct pyenv *e;
@@ -237,8 +235,6 @@ static void says_that_there_is_no_python(void **state)
 	assert_int_equal(envs.libcuda.why, LOADER_NOT_FOUND);
 }
 
-/* ---- folders and packages --------------------------------------------------------------------------- */
-
 static void puts_the_user_folder_first_on_debian(void **state)
 {
 	const struct pyenv *e;
@@ -347,8 +343,6 @@ static void finds_requirements_that_are_not_met(void **state)
 	assert_string_equal(e->clash[2].installed, "2.6.0");
 }
 
-/* ---- torch ------------------------------------------------------------------------------------------- */
-
 static void reads_how_torch_was_built(void **state)
 {
 	static const struct { const char *text; enum torch_build build; const char *cuda, *version; } cases[] = {
@@ -439,8 +433,6 @@ static void says_when_the_files_of_torch_are_gone(void **state)
 	assert_null(scan()->torch.dir);
 	assert_non_null(strstr(envs.env[0].torch.reason, "gone"));
 }
-
-/* ---- extensions --------------------------------------------------------------------------------------- */
 
 #define FN_NEW	"_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 #define FN_OLD	"_ZN3c105ErrorC2ENS_14SourceLocationERKSs"
@@ -557,8 +549,6 @@ static void lists_extensions_that_torch_compiled_itself(void **state)
 	assert_string_equal(x->package, "torch-extensions-cache");
 	assert_int_equal(envs.env[0].n_extensions, 1);
 }
-
-/* ---- what import torch loads --------------------------------------------------------------------------- */
 
 #define INIT_NEW \
 	"def _preload_cuda_deps(err=None):\n    cuda_libs: list[tuple[str, str]] = [\n        # NOTE: a comment\n" \
@@ -774,8 +764,6 @@ static void finds_the_driver_and_what_hides_it(void **state)
 	assert_string_equal(d->broken, "empty file");
 }
 
-/* ---- a running process ---------------------------------------------------------------------------------- */
-
 static void reads_what_a_process_has_loaded(void **state)
 {
 	static const char environ_bytes[] = "A=1\0LD_LIBRARY_PATH=/x\0junk\0B=2";
@@ -821,8 +809,6 @@ static void reads_this_very_process(void **state)
 	assert_true(libc);
 	py_process_release(&p);
 }
-
-/* ---- versions and markers --------------------------------------------------------------------------------- */
 
 static void orders_versions(void **state)
 {
@@ -879,8 +865,6 @@ static void judges_markers(void **state)
 		if (py_marker_true(cases[i].marker, "x86_64", 12, "cublas,a-b") != cases[i].is)
 			fail_msg("%s", cases[i].marker);
 }
-
-/* ---- bad input ------------------------------------------------------------------------------------------------ */
 
 static void survives_hostile_trees(void **state)
 {

@@ -22,8 +22,6 @@
 #define GIB (1ull << 30)
 #define MIB (1ull << 20)
 
-/* --- trees ------------------------------------------------------------------------------------ */
-
 static void put(const char *root, const char *path, const char *text)
 {
 	char *full = fs_join(root, path), *dir = xstrdup(full);
@@ -192,8 +190,6 @@ static void look__nothing_or_nonsense_is_unknown(void **state)
 	drop_root(root);
 }
 
-/* --- which limit ------------------------------------------------------------------------------ */
-
 static const struct ram_state roomy = {.total = 64 * GIB, .available = 60 * GIB, .lock_limit = RAM_UNLIMITED,
 				       .group_limit = RAM_UNLIMITED, .group_used = RAM_UNKNOWN};
 
@@ -293,8 +289,6 @@ static void limit__is_in_the_verdict_with_its_number(void **state)
 	assert_false(mentions(j, "why", "too little"));
 	json_decref(j);
 }
-
-/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void json__there_and_back(void **state)
 {

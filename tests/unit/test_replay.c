@@ -25,8 +25,6 @@ static struct replay_answer ask(const struct replay *r, const char *words, uint6
 	return a;
 }
 
-/* --- the same again ---------------------------------------------------------------------------------------------- */
-
 #define LIVE 200
 
 static void random_steps(struct program *p, struct allocator_block **live, int n)
@@ -93,8 +91,6 @@ static void same_again__a_block_that_is_elsewhere_is_a_doubt(void **state)
 	replay_free(r);
 	program_end(&p);
 }
-
-/* --- events that begin late --------------------------------------------------------------------------------------- */
 
 static int piece_is_first(const struct allocator_piece *list, size_t i)
 {
@@ -219,8 +215,6 @@ static void start__a_peak_before_it_is_a_doubt_on_a_smaller_card(void **state)
 	program_end(&p);
 }
 
-/* --- what if ------------------------------------------------------------------------------------------------------- */
-
 /* Three of 100 MiB, and 64 MiB besides: the third finds 36 of 300. */
 static void what_if__a_smaller_card_fails_at_the_third_request(void **state)
 {
@@ -322,8 +316,6 @@ static void what_if__sizes_that_were_not_recorded_are_an_interval(void **state)
 	program_end(&p);
 }
 
-/* --- over time ----------------------------------------------------------------------------------------------------- */
-
 static uint64_t most_of(const uint64_t *value, size_t n)
 {
 	uint64_t most = 0;
@@ -422,8 +414,6 @@ static void over_time__it_ends_where_it_fails(void **state)
 	replay_free(r);
 	program_end(&p);
 }
-
-/* --- what is not known is said ----------------------------------------------------------------------------------- */
 
 static void answer__says_what_is_not_known(void **state)
 {

@@ -45,8 +45,6 @@ static struct cw_failure *launch(struct tb *b, uint32_t code, const uint32_t gri
 			      shared);
 }
 
-/* ---- the files --------------------------------------------------------------------------------- */
-
 static void kb__every_file_loads(void **state)
 {
 	struct err e = {0};
@@ -129,8 +127,6 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		refused(bad[i].text, "kb/causes/a.md line", bad[i].reason);
 }
-
-/* ---- signs ------------------------------------------------------------------------------------- */
 
 #define SIGNS "%%% signs/s.kb\n# a comment\n\n"
 #define SOURCE "\n  source: a test\n"
@@ -305,8 +301,6 @@ static void kb__a_rule_names_the_numbers_it_compares_with(void **state)
 	accepted(BODY("## Why\n- {text.driver.cuda / 1000}\n"));	/* a sentence may convert units */
 }
 
-/* ---- the order --------------------------------------------------------------------------------- */
-
 #define CAUSE(id, lines) "%%% " id "\n---\nid: " id "\ntitle: t\n" lines "---\ntext\n"
 #define HOLDS "when likely r: launch.is\n"
 
@@ -454,8 +448,6 @@ static void weighing__mistakes_in_evidence_are_found(void **state)
 	refused(HEADER("against f: error.code\n  because: f\n"), "kb/causes/a.md line", "must be true or false");
 }
 
-/* ---- small files ------------------------------------------------------------------------------- */
-
 static void kb__a_small_file_is_read_whole(void **state)
 {
 	static const char text[] =
@@ -489,8 +481,6 @@ static void kb__a_small_file_is_read_whole(void **state)
 	assert_null(kb_find(kb, "z"));
 	kb_free(kb);
 }
-
-/* ---- launches ---------------------------------------------------------------------------------- */
 
 static void grid_limit__names_dimension_value_limit_and_pieces(void **state)
 {
@@ -741,8 +731,6 @@ static void bad_shape__a_negative_number_in_disguise(void **state)
 	expect_not(&b, "launch-config-bad-shape");
 }
 
-/* ---- devices ----------------------------------------------------------------------------------- */
-
 static struct cw_failure *set_device(struct tb *b, int ordinal)
 {
 	struct cw_failure *f;
@@ -859,8 +847,6 @@ static void visible_late__the_value_changed_after_the_start(void **state)
 	expect_not(&b, "visible-devices-set-late");
 }
 
-/* ---- code for the GPU -------------------------------------------------------------------------- */
-
 static void arch__whose_kernel_it_was(void **state)
 {
 	struct cw_failure *f;
@@ -950,8 +936,6 @@ static void ptx__newer_than_the_driver(void **state)
 	expect_not(&b, "ptx-newer-than-driver");
 }
 
-/* ---- capture, fork ------------------------------------------------------------------------------ */
-
 static void capture__the_first_illegal_call_and_where_it_began(void **state)
 {
 	struct cw_failure *f;
@@ -1009,8 +993,6 @@ static void fork__by_pytorch_by_code_and_by_words(void **state)
 	tb_fail(&b, CW_SRC_DRIVER, 3, 0)->api = 120;
 	expect_not(&b, "fork-after-init");
 }
-
-/* ---- memory ------------------------------------------------------------------------------------ */
 
 static struct cw_failure *oom(struct tb *b, uint64_t request, uint64_t allocated, uint64_t reserved,
 			      uint64_t left)
@@ -1139,8 +1121,6 @@ static void oom__attempts_that_were_survived_do_not_lend_their_line(void **state
 	json_decref(j);
 }
 
-/* ---- what PyTorch refuses by itself -------------------------------------------------------------- */
-
 static void expect_message(const char *cause, const char *text)
 {
 	struct tb b;
@@ -1259,8 +1239,6 @@ static void driver__without_a_library_it_is_missing_with_one_it_is_too_old(void 
 	expect_not(&b, "container-without-gpu");
 }
 
-/* ---- asynchronous errors without a core dump ------------------------------------------------------ */
-
 static void sticky(struct tb *b, uint32_t code, const char *first, const char *second)
 {
 	tb_init(b);
@@ -1301,8 +1279,6 @@ static void sticky__the_code_tells_the_kind_but_not_the_kernel(void **state)
 	sticky(&b, 700, NULL, NULL);
 	expect_not(&b, "kernel-trap");
 }
-
-/* ---- hangs ---------------------------------------------------------------------------------------- */
 
 /* A process that was found waiting at USER for what `line` launched. */
 static void hanging(struct tb *b, const char *line)
@@ -1450,8 +1426,6 @@ static void sticky__of_two_lines_nobody_can_say_which(void **state)
 			 20);
 	json_decref(j);
 }
-
-/* ---- recomputed addresses ----------------------------------------------------------------------- */
 
 static const struct match *best(struct matches *m, struct casefile *f, struct pool *pool)
 {
@@ -1738,8 +1712,6 @@ static void address__that_is_not_known_is_likely_what_was_passed(void **state)
 	assert_int_equal(m.list[0].sure, KB_LIKELY);
 	pool_release(&pool);
 }
-
-/* ---- faults outside of global memory ---------------------------------------------------------------- */
 
 /* The dump of such a fault, and a recording in which as many lines launched its kernel. */
 static json_t *judge_fault(const struct dump_plan *p, uint32_t code, unsigned lines)

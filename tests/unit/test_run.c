@@ -29,8 +29,6 @@
 #include "read/recording/trace.h"
 #include "trace_make.h"
 
-/* --- clients ---------------------------------------------------------------------------------- */
-
 static int dial(const struct server *s)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -124,8 +122,6 @@ static void close_server(struct server *s)
 	fs_remove_dir(s->dir, 1);
 	server_close(s);
 }
-
-/* --- the server ------------------------------------------------------------------------------- */
 
 static void server__the_memory_of_a_killed_process_is_kept(void **state)
 {
@@ -336,8 +332,6 @@ static void server__its_folder_is_private(void **state)
 	close_server(&s);
 }
 
-/* --- marks ------------------------------------------------------------------------------------ */
-
 static char *marked_folder(struct mark *m, enum mark_kind kind)
 {
 	char *dir = strdup("/tmp/cuwhy-test-XXXXXX");
@@ -461,8 +455,6 @@ static void mark__a_folder_of_another_machine_is_abandoned_when_complete_or_old(
 	free(dir);
 }
 
-/* --- recordings ------------------------------------------------------------------------------- */
-
 static void recording__a_part_cannot_lead_out_of_its_folder(void **state)
 {
 	static const char run[] = "{\"processes\": [{\"pid\": 1, \"part\": \"../x.cwr\"},"
@@ -488,8 +480,6 @@ static void recording__a_part_cannot_lead_out_of_its_folder(void **state)
 	fs_remove_dir(dir, 0);
 	free(path);
 }
-
-/* --- hangs ------------------------------------------------------------------------------------ */
 
 static void hang__a_time_is_a_number_with_a_unit(void **state)
 {
@@ -644,8 +634,6 @@ static void json_text__any_bytes_become_valid(void **state)
 	assert_true(json_is_null(json_text(NULL)));
 }
 
-/* --- dry runs ---------------------------------------------------------------------------------- */
-
 static void note_use(struct dry_run *d, uint8_t gpu, uint64_t reserved, uint64_t used)
 {
 	struct make m;
@@ -677,8 +665,6 @@ static void dry_run__processes_on_one_gpu_are_not_several_gpus(void **state)
 	assert_int_equal(dry_run_fullest(&d)->used, 5000);
 	free(d.read);
 }
-
-/* --- the witness ------------------------------------------------------------------------------ */
 
 static char state_of(pid_t pid)
 {

@@ -2,8 +2,6 @@
  * Tests of the simulated GPU: settings, devices, contexts, lookups, memory, fork and exit. */
 #include "sim_child.h"
 
-/* ---- settings ------------------------------------------------------------------------------- */
-
 static void init_is_refused(void)
 {
 	int version;
@@ -78,8 +76,6 @@ SIM_TEST(sim__driver_version_decides_functions_and_ptx, "tiny,driver=12080")
 	OK(cu.cuModuleLoadData(&m, "cuwhy-sim-module 1\ntarget compute_80 ptx 8.7\n"));
 	EXPECT(cu.cuModuleLoadData(&m, "cuwhy-sim-module 1\ntarget compute_80 ptx 8.8\n"), 222);
 }
-
-/* ---- devices -------------------------------------------------------------------------------- */
 
 static int visible_count;
 static int visible_init;
@@ -176,8 +172,6 @@ SIM_TEST(sim__an_ordinal_out_of_range_is_101_and_says_so, "tiny")
 	CHECK(strstr(sim_said, "Parameter ordinal must be between 0 and 1\n"));
 	CHECK(strstr(sim_said, "Returning 101 (CUDA_ERROR_INVALID_DEVICE) from cuDeviceGet\n"));
 }
-
-/* ---- initialization and contexts ------------------------------------------------------------ */
 
 SIM_TEST(sim__calls_before_init_return_3_and_without_context_201, "tiny")
 {
@@ -303,8 +297,6 @@ SIM_TEST(sim__the_library_stays_loaded_while_its_workers_run, "tiny")
 	CHECK(calls_at_exit_ok == 0);
 }
 
-/* ---- lookups -------------------------------------------------------------------------------- */
-
 static void *found(const char *name, int version, uint64_t flags)
 {
 	void *pointer = (void *)1;
@@ -369,8 +361,6 @@ SIM_TEST(sim__errors_have_names_and_texts, "tiny")
 	EXPECT(cu.cuGetErrorName(98765, &text), 1);
 	CHECK(!text);
 }
-
-/* ---- planned failures ----------------------------------------------------------------------- */
 
 SIM_TEST(sim__the_nth_call_fails_as_planned,
 	 "tiny,fail=cuMemAlloc:2:2,fail=cuStreamCreate:1:304")

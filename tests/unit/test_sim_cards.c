@@ -187,8 +187,6 @@ static void cards__a_race_for_memory_loses_none(void **state)
 	assert_int_equal(in_child(SPEC, has_all), 0);
 }
 
-/* ---- pinned memory of the host -------------------------------------------------------------------------------- */
-
 static void pins_up_to_the_ram(void)
 {
 	void *a, *b;
@@ -209,8 +207,6 @@ static void cards__no_more_than_the_ram_can_be_pinned(void **state)
 	assert_int_equal(in_child("tiny,ram=64M", pins_up_to_the_ram), 0);
 	assert_int_equal(in_child("tiny,ram=64M", pins_up_to_the_ram), 0);
 }
-
-/* ---- NVML ----------------------------------------------------------------------------------------------------- */
 
 struct process { unsigned int pid; unsigned long long bytes; };
 

@@ -111,8 +111,6 @@ static void sticks(int code)
 	EXPECT(cu.cuStreamQuery(NULL), code);
 }
 
-/* ---- codes ---------------------------------------------------------------------------------- */
-
 static void launch_store(sim_addr to, long long offset, unsigned int grid, unsigned int block)
 {
 	void *params[] = {&to, &offset};
@@ -297,8 +295,6 @@ static void fault__a_hang_does_not_keep_the_process(void **state)
 	(void)state;
 	assert_int_equal(in_child("tiny", leave_hanging), 0);
 }
-
-/* ---- dumps ---------------------------------------------------------------------------------- */
 
 SIM_TEST(dump__none_is_written_unless_armed, "tiny")
 {
@@ -547,8 +543,6 @@ SIM_TEST(dump__non_relocated_images_are_there_unless_skipped, "h200")
 	unlink(dump_path);
 }
 
-/* ---- assertions ----------------------------------------------------------------------------- */
-
 /* What the body writes to stderr. */
 static void said_while(void (*body)(void), char *text, size_t size)
 {
@@ -631,8 +625,6 @@ SIM_TEST(assert__has_words_of_its_own_without_an_image_line, "tiny")
 			    "assert_fail.cu:7: assert_fail: block: [0,0,0], thread: [1,0,0] "
 			    "Assertion `value > 0` failed.\n"));
 }
-
-/* ---- settings ------------------------------------------------------------------------------- */
 
 static void die_armed(void)
 {
@@ -732,8 +724,6 @@ SIM_TEST(settings__a_dump_that_cannot_be_written_hides_nothing, "tiny")
 	said_while(gather_badly, (char[1024]){0}, 1024);
 	sticks(710);
 }
-
-/* ---- dumps on request ----------------------------------------------------------------------- */
 
 static void ask_for_dump(const char *path)
 {

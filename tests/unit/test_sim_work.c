@@ -14,8 +14,6 @@ static sim_addr alloc_floats(size_t count)
 	return a;
 }
 
-/* ---- modules -------------------------------------------------------------------------------- */
-
 #define IMAGE(lines) "cuwhy-sim-module 1\n" lines "\nkernel nop\n"
 
 SIM_TEST(sim__code_that_does_not_fit_the_gpu_is_refused, "tiny,ptx=90")
@@ -79,8 +77,6 @@ SIM_TEST(sim__a_library_reports_its_image_when_a_kernel_is_asked_for, "tiny")
 	OK(cu.cuLibraryUnload(bad));
 	OK(cu.cuLibraryUnload(good));
 }
-
-/* ---- limits --------------------------------------------------------------------------------- */
 
 static void expect_launch(const char *kernel, const unsigned int *d, unsigned int shared, int code,
 			  const char *words)
@@ -215,8 +211,6 @@ SIM_TEST(sim__missing_parameters_and_stale_handles_are_noticed, "tiny")
 	EXPECT(launch_1d(NULL, 1, 1, NULL, NULL), 400);
 }
 
-/* ---- kernels -------------------------------------------------------------------------------- */
-
 SIM_TEST(sim__kernels_really_compute, "tiny")
 {
 	float out[N], factor = 3, two = 2;
@@ -338,8 +332,6 @@ SIM_TEST(sim__a_planned_sticky_error_strikes_after_the_launch, "tiny,sticky=cuLa
 	EXPECT(cu.cuCtxSynchronize(), 710);
 	EXPECT(cu.cuMemAlloc_v2(&a, 16), 710);
 }
-
-/* ---- streams -------------------------------------------------------------------------------- */
 
 SIM_TEST(sim__the_legacy_stream_waits_for_blocking_streams_and_they_for_it, "tiny")
 {
@@ -476,8 +468,6 @@ SIM_TEST(sim__threads_have_default_streams_of_their_own, "tiny")
 	OK(cu.cuCtxSynchronize());
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
-
 SIM_TEST(sim__memory_is_counted_and_too_much_is_2, "tiny")
 {
 	size_t before, after, total;
@@ -601,8 +591,6 @@ SIM_TEST(sim__mapped_memory_can_grow_in_place, "tiny")
 	OK(cu.cuMemGetInfo_v2(&after, &total));
 	CHECK(before == after);
 }
-
-/* ---- log and core dump settings ------------------------------------------------------------- */
 
 SIM_TEST(sim__the_log_can_be_read_later, "tiny")
 {

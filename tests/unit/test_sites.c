@@ -7,8 +7,6 @@
 #include "base/err.h"
 #include "read/recording/events.h"
 
-/* ---- a model that remembers everything ---------------------------------------------------------------- */
-
 #define STACKS	 40
 #define DEVICES	 3
 #define LIVE_MAX 2000
@@ -214,8 +212,6 @@ static void sites__without_memory_the_first_table_goes_on(void **state)
 	free(rec.base);
 }
 
-/* ---- totals ------------------------------------------------------------------------------------------- */
-
 static void totals__reserved_follows_segments_that_go_without_a_block(void **state)
 {
 	struct cw_allocation segment, other;
@@ -293,8 +289,6 @@ static void totals__without_pytorch_the_peak_is_the_drivers(void **state)
 	trace_free(t);
 }
 
-/* ---- timeline ------------------------------------------------------------------------------------------- */
-
 static void timeline__covers_any_run_with_its_maxima(void **state)
 {
 	static const int events[] = {1, 100, 5000, 2000000};
@@ -332,8 +326,6 @@ static void timeline__covers_any_run_with_its_maxima(void **state)
 		trace_free(t);
 	}
 }
-
-/* ---- every event ---------------------------------------------------------------------------------------- */
 
 #define FILE_MAX (8u << 20)
 #define EVENTS	 200000

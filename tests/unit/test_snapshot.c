@@ -174,8 +174,6 @@ static void every_prefix_is_refused(void **state)
 	}
 }
 
-/* --- replay ----------------------------------------------------------------------------------- */
-
 /* Line 1 holds 1 MiB before the list begins, line 2 allocated and freed 4 MiB, line 3 holds 2 MiB at the end. */
 static void make_story(void)
 {
@@ -257,8 +255,6 @@ static void names_frames_of_the_user(void **state)
 	assert_int_equal(snapshot_owner("/pytorch/aten/src/ATen/Functions.cpp"), SNAP_PLUMBING);
 	assert_int_equal(snapshot_owner("<stdin>"), SNAP_OWN);
 }
-
-/* --- verdicts --------------------------------------------------------------------------------- */
 
 static void make_oom(uint64_t reserved, uint64_t live, uint64_t request, uint64_t free_bytes)
 {

@@ -12,8 +12,6 @@ static sim_addr device_bytes(size_t bytes)
 	return at;
 }
 
-/* --- CUDA runtime -------------------------------------------------------------------------------- */
-
 /* Paged optimizers prefetch their states. The function has other parameters in CUDA 12 and 13. */
 SIM_TEST(cudart__managed_memory_is_prefetched_in_both_versions, "tiny")
 {
@@ -44,8 +42,6 @@ SIM_TEST(cudart__managed_memory_is_prefetched_in_both_versions, "tiny")
 		OK(cudaMemPrefetchAsync_v2(at, BYTES, gpu, 0, NULL));
 	}
 }
-
-/* --- cuFFT --------------------------------------------------------------------------------------- */
 
 enum { R_32F = 0, R_16F = 2, C_32F = 4, C_16F = 6 };
 
@@ -108,8 +104,6 @@ SIM_TEST(cufft__the_work_area_is_taken_from_the_gpu, "tiny")
 	EXPECT(cufftXtMakePlanMany(plan, 1, n, NULL, 1, 1, C_32F, NULL, 1, 1, C_32F, 1000, &work, C_32F), 2);
 }
 
-/* --- cuSOLVER ------------------------------------------------------------------------------------ */
-
 SIM_TEST(cusolver__sizes_are_checked_and_info_is_zero, "tiny")
 {
 	void *lib = standin_open("libcusolver.so.11"), *handle, *a;
@@ -142,8 +136,6 @@ SIM_TEST(cusolver__sizes_are_checked_and_info_is_zero, "tiny")
 	OK(cusolverDnXpotrf_bufferSize(handle, NULL, 0, 10, R_32F, a, 10, R_32F, (size_t[1]){0}, (size_t[1]){0}));
 	OK(cusolverDnDestroy(handle));
 }
-
-/* --- cuSPARSE and cuSPARSELt --------------------------------------------------------------------- */
 
 SIM_TEST(cusparse__shapes_must_match, "tiny")
 {
@@ -193,8 +185,6 @@ SIM_TEST(cusparselt__compression_halves_the_matrix, "tiny")
 	OK(cusparseLtSpMMACompressedSize2(handle, matrix, &bytes, &buffer));
 	CHECK(bytes == 64 * 64 * 2 * 9 / 16);
 }
-
-/* --- NVRTC --------------------------------------------------------------------------------------- */
 
 static const char source[] = "// __global__ void comment(int)\n"
 			     "template <typename T> __device__ T twice(T x) { return x + x; }\n"
@@ -254,8 +244,6 @@ SIM_TEST(nvrtc__a_source_without_a_kernel_does_not_compile, "tiny")
 	OK(nvrtcGetProgramLogSize(program, &bytes));
 	CHECK(bytes > 1);
 }
-
-/* --- the rest ------------------------------------------------------------------------------------ */
 
 SIM_TEST(cupti__one_subscriber_and_no_records, "tiny")
 {

@@ -97,8 +97,6 @@ static void done(struct scene_of *s)
 	free(s);
 }
 
-/* ---- which threads ------------------------------------------------------------------------------------------- */
-
 static void strays__all_threads_beyond_the_end_are_found_in_order(void **state)
 {
 	struct scene_of *s = scene(all, sizeof(all), 9, 128);
@@ -226,8 +224,6 @@ static void culprit__gets_the_threads_that_the_dump_no_longer_has(void **state)
 	done(s);
 }
 
-/* ---- code of every architecture ------------------------------------------------------------------------------ */
-
 #define UNWRAP(...)	{__VA_ARGS__}
 
 static const struct row {
@@ -292,8 +288,6 @@ static void runner__kernels_of_every_architecture_access_what_they_must(void **s
 	free(m);
 }
 
-/* ---- real dumps ---------------------------------------------------------------------------------------------- */
-
 /* Threads that are still in the dump: executed, they access what their registers say. */
 static void try_dump(const char *path, size_t *agree, size_t *unknown)
 {
@@ -353,8 +347,6 @@ static void runner__real_threads_access_what_their_registers_say(void **state)
 	print_message("%zu threads agree, %zu are not known\n", agree, unknown);
 	assert_true(agree >= 100);
 }
-
-/* ---- which launch -------------------------------------------------------------------------------------------- */
 
 #define SLOTS 8
 

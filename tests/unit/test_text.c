@@ -27,8 +27,6 @@
 #include "base/needles.h"
 #include "read/text/stream.h"
 
-/* ---- needles ---------------------------------------------------------------------------------------- */
-
 static void count_hit(void *arg, size_t which)
 {
 	((unsigned *)arg)[which]++;
@@ -185,8 +183,6 @@ static void needles__anchors_hold_a_line_at_its_ends(void **state)
 	needles_free(d);
 }
 
-/* ---- crashes ---------------------------------------------------------------------------------------- */
-
 static void crash__names_the_library(void **state)
 {
 	static const struct { const char *line[4], *library; } cases[] = {
@@ -214,8 +210,6 @@ static void crash__names_the_library(void **state)
 		assert_string_equal(c.library, cases[i].library);
 	}
 }
-
-/* ---- the stream ------------------------------------------------------------------------------------- */
 
 struct seen {
 	uint64_t number;
@@ -401,8 +395,6 @@ static void stream__passes_words_on_again_after_an_error(void **state)
 	needles_free(d);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------ */
-
 static void expect_line(const char *raw, const char *text, const char *who, int rank)
 {
 	static struct text_line l;
@@ -443,8 +435,6 @@ static void line__a_file_may_name_its_rank(void **state)
 	assert_int_equal(line_rank_of_file("train.log"), -1);
 	assert_int_equal(line_rank_of_file("frank3.log"), -1);
 }
-
-/* ---- whole texts ------------------------------------------------------------------------------------ */
 
 static struct text_log *read_log(const char *text)
 {
@@ -1093,8 +1083,6 @@ static void text__a_footer_is_no_evidence(void **state)
 	expect_cause("ValueError: bad\nCUDA kernel errors might be asynchronously reported at some other API call\n"
 		     "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n", "none");
 }
-
-/* ---- codes ------------------------------------------------------------------------------------------ */
 
 static void codes__every_one_answers(void **state)
 {

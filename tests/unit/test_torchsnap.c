@@ -14,8 +14,6 @@
 #include "read/recording/trace.h"
 #include "trace_make.h"
 
-/* --- the pickle; what is expected are Python's own encodings of these values ------------------- */
-
 #define CHECK_BYTES(p, want) check_bytes(p, want, sizeof(want) - 1)
 
 static void check_bytes(struct pickle *p, const char *want, size_t n)
@@ -114,8 +112,6 @@ static void pickle__any_bytes_become_a_text(void **state)
 	assert_true(p.out.full);
 	pickle_release(&p);
 }
-
-/* --- segments --------------------------------------------------------------------------------- */
 
 static void put(struct make *m, uint32_t kind, const struct cw_allocation *list, size_t n)
 {

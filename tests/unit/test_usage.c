@@ -37,8 +37,6 @@ static void add(struct gpu_usage *u, uint32_t pid, uint32_t instance, uint32_t k
 	usage_add_holder(&u->gpu[0], &h);
 }
 
-/* --- sums ------------------------------------------------------------------------------------- */
-
 static void holders__one_process_in_two_lists_counts_once(void **state)
 {
 	struct gpu_usage *u = one_gpu();
@@ -113,8 +111,6 @@ static void find__by_the_bytes_of_the_uuid(void **state)
 	usage_free(u);
 }
 
-/* --- who is it -------------------------------------------------------------------------------- */
-
 static void look__our_own_process_is_named(void **state)
 {
 	struct gpu_holder h = {.pid = (uint32_t)getpid()};
@@ -182,8 +178,6 @@ static void look__a_zombie(void **state)
 	waitpid((pid_t)h.pid, NULL, 0);
 	assert_int_equal(h.state, HOLDER_ZOMBIE);
 }
-
-/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void json__there_and_back(void **state)
 {

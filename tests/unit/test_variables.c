@@ -45,8 +45,6 @@ static const struct var_finding *finding(const struct variables *v, const char *
 	return NULL;
 }
 
-/* --- names --------------------------------------------------------------------------------------- */
-
 static void names__a_slip_is_named_with_what_was_meant(void **state)
 {
 	static const struct { const char *set, *name, *meant; } c[] = {
@@ -142,8 +140,6 @@ static void names__ordinary_environments_are_quiet(void **state)
 	assert_true(v->known);
 	assert_false(v->left_out);
 }
-
-/* --- values -------------------------------------------------------------------------------------- */
 
 static void values__those_that_are_refused_are_named(void **state)
 {
@@ -295,8 +291,6 @@ static void values__absurd_ones_are_survived(void **state)
 	assert_false(judge(NULL)->known);
 }
 
-/* --- CUDA_VISIBLE_DEVICES ------------------------------------------------------------------------- */
-
 static const char *const mig0[] = {"MIG-11112222-3333-4444-5555-666677778888",
 				   "MIG-99992222-3333-4444-5555-666677778888", NULL};
 static const struct visible_gpu four[] = {
@@ -368,8 +362,6 @@ static void visible__without_the_gpus_numbers_are_believed(void **state)
 	assert_int_equal(v.end, VISIBLE_NO_SUCH_GPU);
 }
 
-/* --- PYTORCH_ALLOC_CONF ---------------------------------------------------------------------------- */
-
 static void alloc__good_ones_are_taken_apart(void **state)
 {
 	struct alloc_conf c;
@@ -432,8 +424,6 @@ static void alloc__mistakes_that_end_the_program(void **state)
 	assert_non_null(strstr(a.item[1].mistake, "ignores"));
 	assert_false(a.item[1].fatal);
 }
-
-/* --- of another process ----------------------------------------------------------------------------- */
 
 static void read__the_environment_of_a_captured_process(void **state)
 {

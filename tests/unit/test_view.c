@@ -500,8 +500,6 @@ static void rows__are_counted_in_bytes(void **state)
 	assert_true(view_position(&v, &l.s.lane[0], at) && at[0] == 77 && at[1] == 32);
 }
 
-/* --- what is said of it ------------------------------------------------------------------------------ */
-
 struct told {
 	struct pool pool;
 	struct casefile c;

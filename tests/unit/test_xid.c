@@ -20,8 +20,6 @@
 #define UUID	"GPU-000102030405-0607-0809-0a0b-0c0d0e0f"
 #define KMSG	"4,1234,987654321,-;"
 
-/* --- lines ------------------------------------------------------------------------------------ */
-
 static void line__number_place_and_process(void **state)
 {
 	static const struct { const char *line; uint32_t number, pid; const char *pci; } c[] = {
@@ -113,8 +111,6 @@ static void about__this_process_or_its_gpu(void **state)
 	assert_int_equal(xid_is_about(&log, &log.line[0], 6, NULL), -1);
 	assert_int_equal(xid_is_about(&log, &log.line[1], 6, ours), -1);
 }
-
-/* --- reading ---------------------------------------------------------------------------------- */
 
 static int file_with(const char *path, const char *text, size_t filler)
 {
@@ -211,8 +207,6 @@ static void watch__begins_at_the_end_and_survives_a_recording(void **state)
 	xid_watch_open(&w, "/no/such/log");
 	assert_false(xid_watch_look(&w, "/no/such/log")->readable);
 }
-
-/* --- the verdict ------------------------------------------------------------------------------ */
 
 /* The verdict on process 100, whose call returned the code, with these lines in the log (NULL = not readable) and this dump (NULL = none). */
 static json_t *verdict_with_dump(uint32_t code, const char *lines, const struct culprit *fault)

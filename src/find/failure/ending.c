@@ -11,8 +11,6 @@
 #include "find/failure/place.h"
 #include "read/recording/trace.h"
 
-/* --- what would have caught it ------------------------------------------------------------------ */
-
 enum role { ROLE_CODE, ROLE_TESTS, ROLE_CHILD, ROLE_PASSES };
 
 /* Who caught the exception, if the failed call raised one. */
@@ -139,8 +137,6 @@ static struct caught caught_by(const struct incident *i, const struct trace *t, 
 	return c;
 }
 
-/* --- what happened afterwards ------------------------------------------------------------------- */
-
 uint64_t ending_last_seen(const struct incident *i)
 {
 	uint64_t last = 0;
@@ -236,8 +232,6 @@ uint64_t ending_last_use(struct trace *t)
 			last = c[n - 1]->ticks;
 	return last ? trace_header(t)->clock0.mono_ns + trace_ns(t, last) : 0;
 }
-
-/* --- endings -------------------------------------------------------------------------------------- */
 
 static const char *end_words(const struct process_end *end, struct pool *pool)
 {

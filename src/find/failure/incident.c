@@ -514,8 +514,6 @@ struct incident *incidents_fatal(struct incidents *all, struct trace *t, const s
 	return join_exception(all, i, t);
 }
 
-/* --- what ended a process ----------------------------------------------------------------------- */
-
 static bool speaks_of_gpus(const char *text)
 {
 	return text && (message_is_cuda(text) || strstr(text, "cuda") || strstr(text, "CUDA") || strstr(text, "GPU"));

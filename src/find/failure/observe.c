@@ -254,8 +254,6 @@ static void facts_of_incident(struct casefile *f, const struct incident *i, stru
 	fill_xid(f, i, t);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------ */
-
 #define STACK_MAX 128
 
 struct line line_of_place(struct casefile *c, const struct trace *t, const struct place *p)
@@ -322,8 +320,6 @@ static void observe_scene(struct casefile *c, const struct trace *t, const struc
 		c->no_lines = reason_text(off);
 }
 
-/* ---- the kernel that was refused --------------------------------------------------------------- */
-
 static void observe_refused_kernel(struct casefile *c, const struct incident *i)
 {
 	const struct cw_failure *l = NULL;
@@ -343,8 +339,6 @@ static void observe_refused_kernel(struct casefile *c, const struct incident *i)
 	fact_set_number(c, FACT_kernel_shared, l->shared);
 	fact_set_number(c, FACT_kernel_stream, (double)l->stream);
 }
-
-/* ---- suspects ----------------------------------------------------------------------------------- */
 
 #define SUSPECTS_KEPT 8
 
@@ -373,8 +367,6 @@ void recording_observe_suspects(struct casefile *c, const struct incident *i, st
 		s->where = asserts;
 	case_observer(c, before);
 }
-
-/* ---- waiting threads ---------------------------------------------------------------------------------- */
 
 static void tell_wait(struct casefile *c, const struct waiting *w)
 {
@@ -405,8 +397,6 @@ static void observe_waiting(struct casefile *c, const struct trace *t)
 	if (!c->line[LINE_noticed].file && c->n_waiting)
 		c->line[LINE_noticed] = c->waiting[0].line;
 }
-
-/* ---- evidence ------------------------------------------------------------------------------------ */
 
 static char *failure_text(struct casefile *c, const struct cw_failure *f)
 {
@@ -475,8 +465,6 @@ static void tell_xid(struct casefile *c, const struct incident *i, const struct 
 	else if (i->xids && !i->xids->readable)
 		case_evidence(c, "kernel-log", "the kernel log could not be read: a hardware error would not be seen");
 }
-
-/* ---- all of it ----------------------------------------------------------------------------------- */
 
 /* Whose memory it is has been observed by now, if there is a dump. */
 static void observe_param_name(struct casefile *c, const struct trace *t)

@@ -20,8 +20,6 @@ void recording_observe_suspects(struct casefile *c, const struct incident *i, st
 struct line line_of_place(struct casefile *c, const struct trace *t, const struct place *p);
 struct blamed line_with_callers(struct casefile *c, const struct trace *t, const struct place *p);
 
-/* --- parts of it: one function per group of facts ------------------------------------------------ */
-
 /* Who held the memory when it ran out. Flags that rules start with are always set. */
 void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t);
 

@@ -18,8 +18,6 @@
 #define GPUS_MAX 16
 #define SCRATCH 2	/* parameters that Triton adds at the end */
 
-/* ---- one file ----------------------------------------------------------------------------------- */
-
 static unsigned size_of(const char *type)
 {
 	static const struct { const char *type; unsigned size; } sizes[] = {
@@ -129,8 +127,6 @@ size_t triton_params(const char *text, const char *kernel, struct triton_param o
 	} while (*end == ',');
 	return n;
 }
-
-/* ---- all of them ---------------------------------------------------------------------------------- */
 
 struct search {
 	const struct trace *trace;

@@ -50,8 +50,6 @@ static uint64_t look_word(const struct look *l, size_t i)
 	return v;
 }
 
-/* ---- the kernel's parameters ------------------------------------------------------------------------- */
-
 /* Which parameter a word belongs to is known only if the driver was asked in time. */
 static void look_found_param(struct look *l, size_t i)
 {
@@ -70,8 +68,6 @@ static const struct piece *look_pointed(const struct look *l, uint64_t v)
 
 	return p || !v ? p : pieces_at(&l->driver, v);
 }
-
-/* ---- filling in the answer ---------------------------------------------------------------- */
 
 static void memory_fill(struct memory *m, const struct trace *t, const struct piece *p)
 {
@@ -97,8 +93,6 @@ static void look_found(struct look *l, const char *in, const struct piece *p)
 	if (around)
 		memory_fill(&l->to->segment, l->trace, around);
 }
-
-/* ---- live, on another device -------------------------------------------------------------------------- */
 
 static bool piece_on_device(const struct piece *p)
 {
@@ -173,8 +167,6 @@ static void find_foreign_parameter(struct look *l)
 	}
 }
 
-/* ---- only the parameters are known ---------------------------------------------------------------------- */
-
 /* No pointer to memory is as small or as large. */
 static bool is_no_pointer(uint64_t v)
 {
@@ -232,8 +224,6 @@ static void find_by_parameters(struct look *l)
 		find_only_parameter(l);
 }
 
-/* ---- freed --------------------------------------------------------------------------------------------- */
-
 /* A freed PyTorch block stays mapped as long as PyTorch keeps its segment; here the segment has been freed too, or
  * the address would be live. A block from an earlier segment at the same address does not count. */
 static bool find_freed(struct look *l)
@@ -255,8 +245,6 @@ static bool find_freed(struct look *l)
 		l->to->freed_ticks = torch ? block.free_ticks : segment.free_ticks;
 	return true;
 }
-
-/* ---- the host's own memory ------------------------------------------------------------------------------ */
 
 /* A range where the driver has placed device memory belongs to the driver. Pinned and registered memory belongs to
  * the host and may be in the middle of it. */
@@ -304,8 +292,6 @@ static bool find_host_memory(struct look *l)
 		l->to->in = "host";
 	return !device_pointers;
 }
-
-/* ---- outside of everything ----------------------------------------------------------------------------- */
 
 #define WRAP_SMALL	((uint64_t)1 << 16)	/* elements: an index this close below zero may be intended */
 #define WRAP_LARGE	((uint64_t)1 << 24)	/* an index this far below zero is not */
@@ -438,8 +424,6 @@ static void look_near(struct look *l)
 		find_nearest(l);
 }
 
-/* ---- all together ------------------------------------------------------------------------------------------ */
-
 /* The dump has the parameters as the device saw them; the launch record has at most the first 256 bytes. */
 static void look_params(struct look *l, const struct culprit *c)
 {
@@ -486,8 +470,6 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 	pieces_free(&l.torch);
 	pieces_free(&l.driver);
 }
-
-/* ---- addresses that were computed ----------------------------------------------------------------------- */
 
 /* The GPU maps memory in pages of 2 MiB (cuMemGetAllocationGranularity): what shares one with live memory does not fault. */
 #define PAGE	((uint64_t)2 << 20)
@@ -629,8 +611,6 @@ enum stray stray_around_at(void *around, const struct sass_access *a)
 	s->doubt = s->doubt || how == STRAY_INSIDE;
 	return how;
 }
-
-/* ---- facts --------------------------------------------------------------------------------------------- */
 
 static void set_address_line(struct casefile *f, enum fact_id id, const struct trace *t, const struct place *p)
 {

@@ -26,8 +26,6 @@ static bool text_is_char(uint8_t c)
 	return (c >= ' ' && c != 0x7f) || c == '\t' || c == '\n';
 }
 
-/* --- what a string looks like ---------------------------------------------------------------------- */
-
 static bool ends_with(const char *s, size_t n, const char *end)
 {
 	size_t len = strlen(end);
@@ -77,8 +75,6 @@ static bool is_signature(const char *s, size_t n)
 			return false;
 	return isalpha((unsigned char)s[0]) || s[0] == '_';
 }
-
-/* --- which of the strings of one length is meant --------------------------------------------------- */
 
 /* What is known about the objects of one size. */
 struct text_group {
@@ -200,8 +196,6 @@ static size_t text_group_choose(const struct text_group *g, struct bytes data, c
 	free(s);
 	return n;
 }
-
-/* --- where the bytes are --------------------------------------------------------------------------- */
 
 /* A complete, printable text at this address; NULL otherwise. */
 static char *text_at_offset(struct bytes b, uint64_t off)

@@ -83,8 +83,6 @@ struct hunt {
 	uint32_t told;			/* only exceptions of this CUDA error count, 0 = all */
 };
 
-/* --- threads --------------------------------------------------------------------------------------- */
-
 typedef bool thread_fn(struct hunt *h, const struct thread *t);
 
 struct walk {
@@ -143,8 +141,6 @@ static void threads_walk(struct hunt *h, const struct dump_row *only_sm, thread_
 		if (++w.rows > ROWS_MAX || walk_below(&w, &w.t.sm, DUMP_CTA))
 			break;
 }
-
-/* --- the first one --------------------------------------------------------------------------------- */
 
 static const struct exception *exception_known(uint64_t code)
 {
@@ -276,8 +272,6 @@ static void fill_device(struct hunt *h)
 	}
 }
 
-/* --- where: the kernel ----------------------------------------------------------------------------- */
-
 static bool same_device(struct hunt *h, const struct dump_row *row)
 {
 	struct dump_row device;
@@ -358,8 +352,6 @@ static void find_kernel(struct hunt *h)
 	if (h->c->grid_known && find_module(h, &h->grid, &h->image) && image_entry(h->image, h->c->entry, &f))
 		name_kernel(h->c, f.name);
 }
-
-/* --- where: the instruction ------------------------------------------------------------------------ */
 
 /* The warp's own pc, else the SM's; both name the instruction. A lane's pc is a later one. */
 static void find_pc(struct hunt *h)
@@ -468,8 +460,6 @@ static void find_where(struct hunt *h)
 	find_straight(h);
 	c->call_depth = (unsigned)dump_get(&h->first.lane, DUMP_LANE_CALL_DEPTH);
 }
-
-/* --- the address that a thread accessed ------------------------------------------------------------ */
 
 /* From its registers, or from the code where the access destroyed them: a load or a returning atomic that faults
  * writes zeros into its destination (seen on an H200); when that overlaps the registers of its address, the dump no longer
@@ -611,8 +601,6 @@ static void lane_address_finish(struct hunt *h)
 	h->eval = NULL;
 }
 
-/* --- places: where the threads of a kernel stand that has not failed ------------------------------- */
-
 static void places_count(struct hunt *h, const struct thread *t)
 {
 	uint64_t pc = dump_get(&t->lane, DUMP_LANE_PC);
@@ -655,8 +643,6 @@ static void places_finish(struct hunt *h)
 		}
 	}
 }
-
-/* --- the lanes that faulted ------------------------------------------------------------------------ */
 
 /* All lanes of a warp carry its exception, even those that wait elsewhere for the faulting ones. */
 static bool is_active(const struct thread *t)
@@ -746,8 +732,6 @@ static void find_lanes(struct hunt *h)
 	}
 }
 
-/* --- what lanes and addresses say of the fault ----------------------------------------------------- */
-
 /* A generic address is local or shared memory when it is in the window for that. */
 static void resolve_space(struct hunt *h)
 {
@@ -824,8 +808,6 @@ static void judge_lanes(struct hunt *h)
 		keep_guilty(h->c, is_misaligned);
 }
 
-/* --- what was asserted ----------------------------------------------------------------------------- */
-
 static bool assertion_at(struct hunt *h, uint64_t back)
 {
 	struct assertion_source s = {
@@ -858,8 +840,6 @@ static void find_assertion(struct hunt *h)
 			return;
 }
 
-/* --- the values behind it -------------------------------------------------------------------------- */
-
 /* An assertion: up to the call. An access: up to it, if it was to global memory. */
 static void find_values(struct hunt *h)
 {
@@ -883,8 +863,6 @@ static void find_values(struct hunt *h)
 	}
 	values_find(&c->values, h->d, &t, access ? c->pc : h->call, access, threads, n);
 }
-
-/* --- the tensor that was accessed ------------------------------------------------------------------ */
 
 bool culprit_view_lane(const struct culprit *c, size_t lane, struct view_lane *to)
 {
@@ -915,8 +893,6 @@ void culprit_find_view(struct culprit *c)
 		s.n_lanes += culprit_view_lane(c, i, &s.lane[s.n_lanes]);
 	view_find(&c->view, &s);
 }
-
-/* --- all of it ------------------------------------------------------------------------------------- */
 
 static struct culprit *culprit_hunt(struct dump *d, bool running, uint32_t told)
 {

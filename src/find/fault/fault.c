@@ -168,8 +168,6 @@ struct culprit *culprit_of_process(struct dump *d, const struct trace *t)
 							       : culprit_find_told(d, code_told(t));
 }
 
-/* --- the dump and the recording together -------------------------------------------------------- */
-
 static const char *block_text(struct casefile *c)
 {
 	const char *made = fact_text(c, FACT_address_made);

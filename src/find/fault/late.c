@@ -119,8 +119,6 @@ static bool execute_from(struct hunt *h, size_t first)
 	return found;
 }
 
-/* --- which one ------------------------------------------------------------------------------------- */
-
 static int rank(const struct one *o)
 {
 	return (int)o->found.best * 2 + (o->found.best != STRAY_INSIDE && o->found.sure);

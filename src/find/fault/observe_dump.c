@@ -13,8 +13,6 @@
 #include "compat/cuda_errors.h"
 #include "find/fault/culprit.h"
 
-/* ---- a device-side assert --------------------------------------------------------------------- */
-
 static const struct { const char *kernel; unsigned number; const char *name; int index; } bounds[] = {
 #define BOUND(kernel, number, name, index) {kernel, number, name, index},
 #include "kb/asserts.def"
@@ -135,8 +133,6 @@ static void observe_assert(struct casefile *c, const struct culprit *k)
 	set_ignored(c, k, kernel);
 	dump_observe_values(c, k, kernel);
 }
-
-/* ---- the fault -------------------------------------------------------------------------------- */
 
 static void observe_access(struct casefile *c, const struct culprit *k)
 {

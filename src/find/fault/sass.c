@@ -53,8 +53,6 @@ static const struct op *find_op(uint16_t code)
 	return op_at[code & 0xfff] ? &ops[op_at[code & 0xfff] - 1] : NULL;
 }
 
-/* --- width ------------------------------------------------------------------------------------ */
-
 static unsigned width_of_type(unsigned type, unsigned arch)
 {
 	/* u32 s32 u64 f32 f16x2 s64 f64; since 9.0 floating point has opcodes of its own */
@@ -84,8 +82,6 @@ static unsigned width_of(const struct op *op, const struct word *w, unsigned arc
 		return op->width;
 	}
 }
-
-/* --- where the parts of the address are ------------------------------------------------------- */
 
 struct place {
 	unsigned ureg_at;	/* 0: this form has none */
@@ -203,8 +199,6 @@ bool sass_decode(const uint8_t *code, unsigned arch, struct sass *s)
 	decode_dest(s, op, &w);
 	return true;
 }
-
-/* --- use -------------------------------------------------------------------------------------- */
 
 const char *sass_space_name(enum sass_space s)
 {

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* --- conversions ----------------------------------------------------------------------------------- */
-
 static float half_value(uint16_t h)
 {
 	unsigned exponent = h >> 10 & 31, fraction = h & 1023;
@@ -116,8 +114,6 @@ bool run_abs(struct cell_run *run, struct cell_state *s, const struct word *w)
 	cell_set_reg(s, false, reg_at(w, 16), c);
 	return true;
 }
-
-/* --- integers -------------------------------------------------------------------------------------- */
 
 static bool special(const struct cell_run *run, unsigned which, struct cell *c)
 {

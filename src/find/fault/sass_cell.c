@@ -8,8 +8,6 @@
 
 #define STACK_TOP	0x00fff000u	/* any value: only differences matter */
 
-/* --- cells ----------------------------------------------------------------------------------------- */
-
 struct cell cell_number(uint32_t v)
 {
 	return (struct cell){.v = v, .known = true};
@@ -76,8 +74,6 @@ struct cell cell_part(struct cell c, unsigned from, unsigned n)
 	c.raw = false;
 	return c;
 }
-
-/* --- sources --------------------------------------------------------------------------------------- */
 
 struct cell cell_reg(const struct cell_state *s, bool uniform, int reg)
 {
@@ -188,8 +184,6 @@ struct cell cell_predicate(const struct cell_state *s, bool uniform, unsigned fi
 	return c;
 }
 
-/* --- results --------------------------------------------------------------------------------------- */
-
 void cell_set_reg(struct cell_state *s, bool uniform, int reg, struct cell c)
 {
 	if (reg >= 0 && reg < CELL_REGS && reg != R_NONE)
@@ -228,8 +222,6 @@ bool cell_forget(const struct cell_run *run, struct cell_state *s, const uint8_t
 		cell_set_reg(s, m.uniform, m.dest + (int)i, cell_unknown());
 	return true;
 }
-
-/* --- real numbers ----------------------------------------------------------------------------------- */
 
 double cell_float(uint32_t v)
 {

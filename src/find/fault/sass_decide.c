@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* --- comparisons ----------------------------------------------------------------------------------- */
-
 const struct sass_compare *cell_compare(const struct cell_run *run, uint32_t number)
 {
 	return number && run->numbers[number % CELL_COMPARES] == number ? &run->compares[number % CELL_COMPARES] : NULL;
@@ -159,8 +157,6 @@ bool run_fsetp(struct cell_run *run, struct cell_state *s, const struct word *w,
 	return true;
 }
 
-/* --- predicates ------------------------------------------------------------------------------------ */
-
 static struct cell table_of(const struct cell in[3], unsigned table)
 {
 	struct cell c = {.known = true};
@@ -236,8 +232,6 @@ bool run_r2p(struct cell_state *s, const struct word *w)
 	}
 	return true;
 }
-
-/* --- selections ------------------------------------------------------------------------------------ */
 
 static struct cell choose(struct cell if_true, struct cell if_false, struct cell p)
 {

@@ -32,8 +32,6 @@ struct sass_eval {
 	bool differs, checked;
 };
 
-/* --- where values come from ------------------------------------------------------------------------ */
-
 static bool value_before(struct sass_eval *e, bool uniform, int reg, size_t at, uint32_t *value);
 
 static bool dims_word(const struct sass_eval *e, uint64_t off, uint32_t *value)
@@ -123,8 +121,6 @@ static bool source_value(struct sass_eval *e, const struct sass_source *s, bool 
 	return true;
 }
 
-/* --- carries --------------------------------------------------------------------------------------- */
-
 static bool math_value(struct sass_eval *e, size_t i, uint64_t *value, unsigned *over);
 
 /* One step back in the straight line; false when the previous instruction may be another one. */
@@ -199,8 +195,6 @@ static bool count_carries(struct sass_eval *e, const struct sass_math *m, size_t
 	*count = one + other;
 	return true;
 }
-
-/* --- evaluation ------------------------------------------------------------------------------------ */
 
 /* What the arithmetic instruction of line i computes. */
 static bool math_value(struct sass_eval *e, size_t i, uint64_t *value, unsigned *over)
@@ -311,8 +305,6 @@ static bool value_before(struct sass_eval *e, bool uniform, int reg, size_t at, 
 	}
 	return value_by_code(e, uniform, reg, at, value);
 }
-
-/* --- the address ----------------------------------------------------------------------------------- */
 
 struct sass_eval *sass_eval_open(struct bytes image, unsigned arch, uint64_t pc)
 {
@@ -437,8 +429,6 @@ enum sass_answer sass_eval_address(struct sass_eval *e, const struct sass *s, co
 	*address = sass_sum(s, reg, ureg);
 	return e->differs ? SASS_DIFFERS : e->checked ? SASS_CHECKED : SASS_COMPUTED;
 }
-
-/* --- which parameters the address was computed from ------------------------------------------------ */
 
 /* An address is a pointer plus something far smaller. So only sums are followed, backward along the straight line: what
  * was multiplied, shifted or subtracted is an index, and what comes from memory or unknown code is taken for one. If that

@@ -10,8 +10,6 @@
 
 #include "base/mem.h"
 
-/* --- moves ----------------------------------------------------------------------------------------- */
-
 static struct cell moved(const struct cell_run *run, const struct cell_state *s, const struct sass_move *m, unsigned i)
 {
 	struct cell index;
@@ -102,8 +100,6 @@ static bool run_uldc(const struct cell_run *run, struct cell_state *s, const str
 			     cell_constant(run, (unsigned)bits(w, 54, 5), (uint64_t)(uint32_t)(off + index.v) + 4 * i));
 	return true;
 }
-
-/* --- memory ---------------------------------------------------------------------------------------- */
 
 struct cell cell_address(const struct cell_state *s, const struct sass *a, uint64_t *address)
 {
@@ -221,8 +217,6 @@ static bool run_store(struct cell_state *s, const struct sass *a, const struct w
 	}
 	return true;
 }
-
-/* --- one instruction ------------------------------------------------------------------------------- */
 
 /* True when it was executed. */
 static bool run_known(struct cell_run *run, struct cell_state *s, const uint8_t *code)

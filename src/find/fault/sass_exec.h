@@ -9,8 +9,6 @@
 
 #define CELL_ALWAYS 7	/* the predicate that holds */
 
-/* --- operands ---------------------------------------------------------------------------------------- */
-
 /* An index is no address, whatever it was computed from. */
 struct cell cell_without_base(struct cell c);
 /* Part of a value that is in the register as it was loaded. */
@@ -31,8 +29,6 @@ bool cell_forget(const struct cell_run *run, struct cell_state *s, const uint8_t
 
 double cell_float(uint32_t v);
 double cell_flushed(double v, bool flush);
-
-/* --- instructions: false = not one that is known; nothing was done ------------------------------------- */
 
 bool run_isetp(struct cell_run *run, struct cell_state *s, const struct word *w, bool uniform);
 bool run_fsetp(struct cell_run *run, struct cell_state *s, const struct word *w, bool wide);

@@ -288,8 +288,6 @@ bool sass_math(const uint8_t *code, unsigned arch, struct sass_math *m)
 	return (!m->uniform || ureg_clean(&w, 16, arch)) && math_decode(m, &w, arch);
 }
 
-/* ---- predicates --------------------------------------------------------------------------------------------- */
-
 /* These have numbers or nothing at the places where others name the predicates that they write. */
 static const uint16_t without[] = {
 #define WITHOUT(op)	op,

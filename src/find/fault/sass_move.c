@@ -161,8 +161,6 @@ void sass_move(const uint8_t *code, unsigned arch, struct sass_move *m)
 	m->from = writes[i].file == FILE_NONE || m->dest < 0 ? SASS_FROM_NOTHING : SASS_FROM_ELSEWHERE;
 }
 
-/* ---- where control goes ----------------------------------------------------------------------------- */
-
 /* In units of four bytes; from 9.0 on the low eight bits have a separate place. */
 static uint64_t branch_target(const struct word *w, unsigned arch, uint64_t pc)
 {

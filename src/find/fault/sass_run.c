@@ -45,8 +45,6 @@ static const uint8_t *fetch(const struct ways *ways, uint64_t pc)
 
 enum next { NEXT, JUMPED, LEFT, LOST, BOTH };
 
-/* --- control --------------------------------------------------------------------------------------- */
-
 static struct cell guard_of(const struct cell_state *s, const struct word *w)
 {
 	unsigned group = (unsigned)bits(w, 0, 9);
@@ -171,8 +169,6 @@ static enum next run_control(struct ways *ways, struct cell_state *s, const uint
 	s->decided = condition;
 	return condition.v ? taken(ways, s, code, w) : NEXT;
 }
-
-/* --- ways ------------------------------------------------------------------------------------------ */
 
 static bool push(struct ways *ways, const struct cell_state *s)
 {
@@ -473,8 +469,6 @@ bool sass_once(struct bytes image, unsigned arch, uint64_t entry, uint64_t pc)
 	}
 	return true;
 }
-
-/* --- whole threads --------------------------------------------------------------------------------- */
 
 struct sass_runner {
 	struct sass_thread t;

@@ -29,8 +29,6 @@ struct chase {
 	bool counted;	/* this thread is among the lanes already */
 };
 
-/* --- accesses -------------------------------------------------------------------------------------- */
-
 static void keep_lane(struct chase *c, const struct sass_access *a)
 {
 	struct strays *s = c->s;
@@ -81,8 +79,6 @@ static void see_access(void *arg, const struct sass_access *a)
 	if (how == s->best && a->sure == s->sure && a->pc == s->pc)
 		keep_lane(c, a);
 }
-
-/* --- threads --------------------------------------------------------------------------------------- */
 
 static void place_of(uint32_t to[3], uint64_t i, const uint32_t dim[3])
 {
@@ -157,8 +153,6 @@ static int by_place(const void *a, const void *b)
 			return x->thread[i] < y->thread[i] ? -1 : 1;
 	return 0;
 }
-
-/* --- the kernel ------------------------------------------------------------------------------------ */
 
 static bool read_memory(void *arg, uint64_t address, void *to, size_t n)
 {
@@ -249,8 +243,6 @@ void strays_free(struct strays *s)
 	s->lanes = NULL;
 	s->n_kept = s->n_lanes = 0;
 }
-
-/* --- the culprit ----------------------------------------------------------------------------------- */
 
 /* The number in memory that an address was computed from. */
 static void find_values(struct culprit *c)

@@ -13,8 +13,6 @@
 #define NONE 255	/* in kb/torch_views.def */
 #define SIZE_LIMIT ((uint64_t)1 << 48)
 
-/* --- names and numbers ------------------------------------------------------------------------------- */
-
 bool view_is(const struct view_scene *s, const char *kernel, const char *name, const char *part)
 {
 	return !strcmp(kernel, name) && strstr(s->kernel, part) != NULL;
@@ -45,8 +43,6 @@ bool view_word(const struct view_scene *s, size_t at, unsigned bytes, uint64_t *
 	memcpy(value, s->params.data + at, bytes);
 	return true;
 }
-
-/* --- TensorInfo -------------------------------------------------------------------------------------- */
 
 static const struct { const char *kernel; unsigned number, dim, size; } infos[] = {
 #define INFO(kernel, number, dim, size) {kernel, number, dim, size},
@@ -107,8 +103,6 @@ static bool view_info(struct view *v, const struct view_scene *s, const char *ke
 	return false;
 }
 
-/* --- rows -------------------------------------------------------------------------------------------- */
-
 static const struct { const char *kernel; unsigned number, size, width, stride; } rows[] = {
 #define ROWS(kernel, number, size, width, stride) {kernel, number, size, width, stride},
 #include "kb/torch_views.def"
@@ -141,8 +135,6 @@ static bool view_rows(struct view *v, const struct view_scene *s, const char *ke
 	}
 	return false;
 }
-
-/* --- all of them ------------------------------------------------------------------------------------- */
 
 /* What the threads accessed must be elements, none of them before the first; and no product overflows. */
 static bool fits_lanes(const struct view *v, const struct view_scene *s)
@@ -178,8 +170,6 @@ bool view_find(struct view *v, const struct view_scene *s)
 		*v = (struct view){.n = 0};
 	return found;
 }
-
-/* --- positions --------------------------------------------------------------------------------------- */
 
 uint64_t view_last(const struct view *v)
 {

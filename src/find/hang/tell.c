@@ -20,8 +20,6 @@
 
 #define COMMAND_MAX	4096u
 
-/* --- one thread ---------------------------------------------------------------------------------------- */
-
 /* The source of code that was given on the command line (python -c); NULL if the frame is not of that code. */
 static const char *typed_text(const struct seen_frame *f, bool outermost, const struct live *out)
 {
@@ -115,8 +113,6 @@ static void tell_thread(struct live_thread *t, struct live *out, struct process_
 			}
 	}
 }
-
-/* --- the process ---------------------------------------------------------------------------------------- */
 
 /* Does it do anything but wait? */
 static bool works(const struct live_thread *t)

@@ -20,8 +20,6 @@
 
 #define IDLE_CPU	0.05	/* less of a processor: it wakes up now and then, but does not run */
 
-/* --- system calls ------------------------------------------------------------------------------------ */
-
 #define CALLS(X)                                                                                                     \
 	X(read, DESCRIPTOR) X(pread64, DESCRIPTOR) X(readv, DESCRIPTOR) X(write, DESCRIPTOR) X(writev, DESCRIPTOR)   \
 	X(recvfrom, DESCRIPTOR) X(recvmsg, DESCRIPTOR) X(sendto, DESCRIPTOR) X(sendmsg, DESCRIPTOR)                  \
@@ -263,8 +261,6 @@ static void wait_call(struct live_thread *t, struct process_look *l, const struc
 	case CALL_YIELD: t->waits = LIVE_NATIVE; break;
 	}
 }
-
-/* --- stacks -------------------------------------------------------------------------------------------- */
 
 static const struct { const char *file, *function; enum live_waits waits; } python_waits[] = {
 #define PY_WAIT(file, function, waits) {file, function, LIVE_##waits},

@@ -20,8 +20,6 @@
 #define LEFT_OUT "some of its Python threads could not be read"
 #define KIN_LOOKED_AT	64u	/* more processes are not looked at: there may be hundreds of workers, all alike */
 
-/* --- whose code a thread runs --------------------------------------------------------------------------- */
-
 static const struct { const char *file, *function; } helpers[] = {
 #define PY_HELPER(file, function) {file, function},
 #include "kb/python_helpers.def"
@@ -79,8 +77,6 @@ static bool has_own_limit(const struct live_thread *t, const char *torch_path)
 	return t->timed;
 }
 
-/* --- threads that are not Python's ------------------------------------------------------------------------ */
-
 static const char *const native_helpers[] = {
 #define NATIVE_HELPER(name) name,
 #include "kb/native_helpers.def"
@@ -118,8 +114,6 @@ static const char *foreign_library(const struct live_thread *t, const struct pro
 			found = t->native[i].library;
 	return found;
 }
-
-/* --- threads ---------------------------------------------------------------------------------------------- */
 
 /* Only somebody outside wakes it; but the pipe or the local socket to its parent is not outside. */
 static bool waits_outside(const struct live_thread *t)
@@ -180,8 +174,6 @@ static const char *of_threads(const struct live *of, const struct live_thread *b
 	return NULL;
 }
 
-/* --- signals ----------------------------------------------------------------------------------------------- */
-
 /* Those that a program handles in order to be told something. Not: what crashes it, SIGINT, which Python always handles, SIGCHLD, which
  * PyTorch's DataLoader does. */
 static const struct { int number; const char *name; } signals[] = {
@@ -235,8 +227,6 @@ static const char *of_signals(pid_t pid, const char *who, struct pool *pool)
 	return NULL;
 }
 
-/* --- processes -------------------------------------------------------------------------------------------- */
-
 static const char *process_text(pid_t pid, struct pool *pool)
 {
 	const char *command = process_command(pid, pool);
@@ -282,8 +272,6 @@ static const char *of_processes(const struct live *of, const struct live_thread 
 		text = of_process(list[i], pool);
 	return text;
 }
-
-/* --- all of it ----------------------------------------------------------------------------------------------- */
 
 static bool of_other_process(const struct live_thread *t)
 {
@@ -336,8 +324,6 @@ const char *what_wakes(const struct live *of, const struct live_thread *t, struc
 		text = of_signals((pid_t)of->pid, "the program", pool);
 	return text ? text : of_loop(t, l, pool);
 }
-
-/* --- circles ------------------------------------------------------------------------------------------------- */
 
 /* Nobody sends these to a program that waits: what crashes it, an interrupt from the keyboard, which Python always handles, and the two that the C
  * library keeps for itself. */

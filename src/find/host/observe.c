@@ -15,8 +15,6 @@
 #include "compat/cuda_errors.h"
 #include "read/machine/pyenv/packaging.h"
 
-/* ---- its files and variables --------------------------------------------------------------------- */
-
 static void flag_if_known(struct casefile *f, enum fact_id id, int flag)
 {
 	if (flag >= 0)
@@ -251,8 +249,6 @@ static void fill_machine_host(struct casefile *f, const struct machine *m)
 	fill_devices(f, m);
 }
 
-/* ---- the driver ---------------------------------------------------------------------------------- */
-
 /* Which file the loader picks: its own answer where the probe ran, else by following its rules. */
 static void fill_driver_library(struct casefile *f, const struct machine *m)
 {
@@ -357,8 +353,6 @@ static void fill_machine_driver(struct casefile *f, const struct machine *m)
 	fill_answers(f, m);
 	fill_any(f, m);
 }
-
-/* ---- one GPU ------------------------------------------------------------------------------------- */
 
 static const char *class_word(enum compat_class c)
 {
@@ -477,8 +471,6 @@ static void fill_machine_gpu(struct casefile *f, const struct machine *m, const 
 	fill_peers(f, m);
 }
 
-/* ---- PyTorch against the driver ------------------------------------------------------------------ */
-
 static const char *run_word(enum compat_run r)
 {
 	switch (r) {
@@ -523,8 +515,6 @@ static void fill_driver_need(struct casefile *f, const struct machine *m, const 
 	if (newest)
 		fact_set_flag(f, FACT_driver_upgrade, need.least.major <= newest);
 }
-
-/* ---- its code against the GPU -------------------------------------------------------------------- */
 
 static const char *cover_word(enum fatbin_cover c)
 {
@@ -654,8 +644,6 @@ static void fill_other_gpus(struct casefile *f, const struct machine *m, const s
 	fact_set_flag(f, FACT_gpu_others_work, works);
 }
 
-/* ---- compilers at run time ----------------------------------------------------------------------- */
-
 static void fill_compilers(struct casefile *f, const struct machine *m, const struct pyenv *env, size_t index, int cc)
 {
 	const struct compat_capability *c = compat_capability(cc);
@@ -696,8 +684,6 @@ static void fill_cudnn(struct casefile *f, const struct pyenv *env, int cc)
 		return;
 	}
 }
-
-/* ---- what to install: which PyTorch goes with the machine ---------------------------------------- */
 
 /* A CUDA version older than the GPU has libraries and compilers that do not support it, even where the code runs. */
 static bool knows_gpus(const struct compat_wheel *w, const struct compat_ask *ask)
@@ -750,8 +736,6 @@ static void fill_machine_install(struct casefile *f, const struct machine *m, co
 	free(choice);
 }
 
-/* ---- building CUDA extensions: with which compiler, and what shows that anybody does so here ----- */
-
 /* Packages that compile CUDA code with the machine's nvcc when they are used (ninja: PyTorch uses it for that). */
 static const char *const compiling[] = {"deepspeed", "ninja",	   "flashinfer-python",
 					"gsplat",    "nvdiffrast", "colossalai"};
@@ -794,8 +778,6 @@ static void fill_machine_builds(struct casefile *f, const struct machine *m, con
 		fact_set_flag(f, FACT_nvcc_differs, has / 1000 != wants / 1000);
 	fact_set_text(f, FACT_build_evidence, evidence_of(f, m, env));
 }
-
-/* ---- the loader ---------------------------------------------------------------------------------- */
 
 static void set_other(struct casefile *f, const struct loader_file *l)
 {
@@ -879,8 +861,6 @@ static void fill_machine_loader(struct casefile *f, const struct machine *m, con
 	if (other)
 		set_other(f, other);
 }
-
-/* ---- packages ------------------------------------------------------------------------------------ */
 
 static void fill_broken_package(struct casefile *f, const struct pyenv *env)
 {
@@ -995,8 +975,6 @@ static void fill_clashes(struct casefile *f, const struct pyenv *env)
 	fact_set_text(f, FACT_clash_installed, first->installed ? first->installed : "none");
 }
 
-/* ---- extensions ---------------------------------------------------------------------------------- */
-
 static void fill_abi(struct casefile *f, const struct pyenv *env)
 {
 	fact_set_text(f, FACT_extension_abi_package, "");
@@ -1072,8 +1050,6 @@ static void fill_machine_extensions(struct casefile *f, const struct machine *m,
 	if (g && g->cc)
 		fill_extension_code(f, m, env, g->cc);
 }
-
-/* ---- the environment ----------------------------------------------------------------------------- */
 
 static bool has_torch_code(const struct machine *m, const struct pyenv *env)
 {

@@ -27,8 +27,6 @@ struct job_clocks {
 	struct apart **from;	/* to all machines; NULL = not computed yet */
 };
 
-/* --- machines ----------------------------------------------------------------------------------- */
-
 struct place {
 	const char *boot;
 	size_t rank;
@@ -55,8 +53,6 @@ static void number_nodes(struct job_clocks *c, const struct job_rank *rank, size
 	}
 	free(list);
 }
-
-/* --- shared moments ------------------------------------------------------------------------------ */
 
 static int by_collective(const void *a, const void *b)
 {
@@ -135,8 +131,6 @@ void job_clocks_free(struct job_clocks *c)
 	free(c->node_of);
 	free(c);
 }
-
-/* --- bounds -------------------------------------------------------------------------------------- */
 
 static void narrow(struct apart *a, const struct moment *x, const struct moment *y)
 {

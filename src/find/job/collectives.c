@@ -28,8 +28,6 @@ const struct job_call *job_call_of(const struct job_rank *r, const char *comm, u
 	return NULL;
 }
 
-/* --- divergence ---------------------------------------------------------------------------------- */
-
 struct claim {			/* what a rank says about a call: the call itself, or the digest up to there */
 	const char *comm;
 	uint64_t seq, value;
@@ -163,8 +161,6 @@ void job_divergence_free(struct job_divergence *d)
 	free(d->odd);
 	*d = (struct job_divergence){0};
 }
-
-/* --- absence -------------------------------------------------------------------------------------- */
 
 struct member {			/* a rank in a communicator */
 	const char *comm;

@@ -48,8 +48,6 @@ struct story {
 	size_t late;		/* a rank that others wait for, while all goes on; NOBODY */
 };
 
-/* --- words ---------------------------------------------------------------------------------------- */
-
 const char *job_name(struct pool *pool, const struct job_rank *r)
 {
 	const char *on = r->node_known ? " on " : "", *node = r->node_known ? r->node : "";
@@ -112,8 +110,6 @@ static const char *name_of(struct story *s, size_t i)
 {
 	return job_name(&s->a->pool, &s->rank[i]);
 }
-
-/* --- how each one ended ----------------------------------------------------------------------------- */
 
 static bool has_failed(const struct job_rank *r)
 {
@@ -203,8 +199,6 @@ static bool ended_before(struct story *s, size_t a, size_t b)
 {
 	return job_clocks_before(s->clocks, a, s->rank[a].ended_ns, b, alive_at(&s->rank[b]));
 }
-
-/* --- origins ---------------------------------------------------------------------------------------- */
 
 static bool any_origin(const struct story *s)
 {
@@ -457,8 +451,6 @@ static enum job_how find_origins(struct story *s)
 	return find_silent(s);
 }
 
-/* --- the first of them ------------------------------------------------------------------------------- */
-
 static void add_first(struct story *s, size_t i)
 {
 	s->a->first[s->a->n_first++] = i;
@@ -545,8 +537,6 @@ static void tell_clocks(struct story *s)
 		because(s, pool_printf(p, "%s and %s share no collective, so it is not known how far their clocks differ",
 				       s->rank[a].node, s->rank[b].node));
 }
-
-/* --- what the others did ------------------------------------------------------------------------------ */
 
 /* `*deed`: the words follow the name of the rank ("was killed"); false: they stand for themselves ("out of memory"). */
 static const char *did_words(struct story *s, size_t i, bool *deed)
@@ -654,8 +644,6 @@ static void tell_parts(struct story *s)
 		a->n_role[a->part[i].role]++;
 }
 
-/* --- missing ranks ------------------------------------------------------------------------------------ */
-
 #define MISSING_MAX (1u << 20)
 
 static void find_missing(struct job_answer *a, const struct job_rank *rank, size_t n)
@@ -698,8 +686,6 @@ static void find_unread(struct job_answer *a, const struct job_attempt *at)
 			a->unread[a->n_unread++] = rank;
 	}
 }
-
-/* --- the answer ----------------------------------------------------------------------------------------- */
 
 static const char *list_first(struct story *s)
 {

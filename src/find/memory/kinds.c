@@ -55,8 +55,6 @@ void moment_free(struct moment *m)
 	pieces_free(&m->driver);
 }
 
-/* ---- sites ----------------------------------------------------------------------------------------------- */
-
 static int order_of_sites(uint64_t a, uint64_t b)
 {
 	return a < b ? -1 : a > b;
@@ -123,8 +121,6 @@ struct piece piece_of_site(const struct kinds *k, size_t site)
 			      .ticks = s->first_ticks};
 }
 
-/* ---- autograd ---------------------------------------------------------------------------------------------- */
-
 /* A cell of a notebook is another file each time it runs: "<cell 12>", "<ipython-input-3-a1b2c3>". */
 static uint64_t file_number(const struct trace *t, uint32_t file)
 {
@@ -185,8 +181,6 @@ static bool is_recomputed(const struct trace *t, uint32_t stack)
 	return false;
 }
 
-/* ---- patterns ----------------------------------------------------------------------------------------------- */
-
 static const struct made_by {
 	enum ledger_kind kind;
 	const char *path, *function;
@@ -217,8 +211,6 @@ static enum ledger_kind kind_of_stack(const struct trace *t, uint32_t stack)
 	}
 	return KIND_OTHER;
 }
-
-/* ---- all of it ----------------------------------------------------------------------------------------------- */
 
 #define MEMO_LEAST 4096u	/* powers of two */
 #define MEMO_MOST (1u << 18)

@@ -275,8 +275,6 @@ const struct cw_failure *ledger_oom(const struct trace *t, int device)
 	return driver;
 }
 
-/* ---- sums --------------------------------------------------------------------------------------------------- */
-
 static uint64_t sum_of(const struct lines *l, enum ledger_part part)
 {
 	uint64_t sum = 0;
@@ -361,8 +359,6 @@ static void ledger_add_kinds(struct ledger *l)
 		left -= bytes;
 	}
 }
-
-/* ---- the moment ----------------------------------------------------------------------------------------------- */
 
 /* The sample that covers the moment says how much was reserved around it. */
 static void from_timeline(struct ledger *l, struct trace *t, uint64_t ticks)

@@ -14,8 +14,6 @@
 #include "read/recording/trace_memory.h"
 #include "find/memory/turns.h"
 
-/* ---- piles: the blocks of one stack of lines -------------------------------------------------------------------------- */
-
 struct entry {
 	uint64_t lines;			/* lines_hash */
 	struct path path;
@@ -154,8 +152,6 @@ static void find_went(struct search *s)
 	}
 }
 
-/* ---- is the graph still there? --------------------------------------------------------------------------------------- */
-
 /* The nodes of these lines have let go of what they had saved, except for the current turn's, which may still be about to run:
  * whatever stays of them, in `turns` earlier turns, is no graph. A node for each of these turns would have been left if it were.
  * With a part of the nodes forgotten, a part of the turns is. */
@@ -243,8 +239,6 @@ static struct gone graphs_are_gone(struct search *s, struct entry *kept, size_t 
 		s->out->exact = false;
 	return (struct gone){.by_frees = left > stay, .is = waited > stay};
 }
-
-/* ---- what adds ---------------------------------------------------------------------------------------------------------- */
 
 /* A block of some lines, live or freed. */
 struct life { uint64_t made, freed; const struct path *path; };
@@ -545,8 +539,6 @@ static bool may_be_input(const struct entry *graph, size_t n, const struct entry
 	return 2 * with >= p->end - p->first;
 }
 
-/* ---- parts of models ------------------------------------------------------------------------------------------------- */
-
 static enum ledger_kind kind_of_entry(const struct search *s, const struct entry *e)
 {
 	return kinds_of(s->k, &s->m->torch.list[e->block]);
@@ -643,8 +635,6 @@ static bool mostly_run(const struct search *s, const struct entry *kept, size_t 
 	}
 	return run > all / 2;
 }
-
-/* ---- tries that ran out of memory ------------------------------------------------------------------------------------ */
 
 /* A try that is over: it ran out of memory, and the same function, or the loop in it, went on. */
 struct try {
@@ -843,8 +833,6 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 	free(lines[1].list);
 }
 
-/* ---- what grows in place ------------------------------------------------------------------------------------------------ */
-
 /* The most that one stack of lines allocated at once in a turn. */
 struct size_in_turn { uint64_t lines; struct path path; uint64_t size; };
 
@@ -904,8 +892,6 @@ static void find_grown(struct search *s, const struct entry *kept, size_t n, uin
 	s->out->grown.alone = steady >= growing;
 	free(sizes);
 }
-
-/* ---- what was run again, unseen ------------------------------------------------------------------------------------- */
 
 /* A block in some turns of all its loops. `record`: of the innermost; a loop that begins anew has another one. */
 struct in_turns { uint64_t lines, turns, size; uint32_t record; };

@@ -9,8 +9,6 @@
 #include "find/failure/place.h"
 #include "read/recording/trace_memory.h"
 
-/* ---- frames ------------------------------------------------------------------------------------------------------------ */
-
 const struct cw_frame *stack_outer_frame(const struct cw_stack *s, uint32_t i)
 {
 	return i < s->n ? &s->frame[s->n - 1 - i] : NULL;
@@ -31,8 +29,6 @@ bool stacks_begin_apart(const struct trace *t, const struct cw_stack *a, const s
 	return a->n && b->n && !((a->flags | b->flags) & CW_STACK_CUT) &&
 	       !frame_same_function(t, stack_outer_frame(a, 0), stack_outer_frame(b, 0));
 }
-
-/* ---- loops --------------------------------------------------------------------------------------------------------- */
 
 /* Modules are called by this file, which also moves them to a device. */
 static bool is_moved(const struct trace *t, const struct cw_frame *f)
@@ -123,8 +119,6 @@ void loops_find(struct loops *l, struct trace *t, const struct moment *m)
 		l->any_backward |= l->is[i] & LOOP_AROUND_BACKWARD;
 	}
 }
-
-/* ---- paths: the turns of the loops that count, outermost first ------------------------------------------------------- */
 
 void path_add_recursion(struct path *p, const struct trace *t, uint32_t stack)
 {

@@ -49,8 +49,6 @@ static struct ledger *ledger_of_incident(const struct casefile *f, const struct 
 	return l;
 }
 
-/* ---- tensors and segments ---------------------------------------------------------------------------------- */
-
 static void fill_tensors(struct casefile *f, const struct trace *t, const struct ledger *l)
 {
 	static const enum fact_id kinds[] = {
@@ -115,8 +113,6 @@ static void fill_segments(struct casefile *f, const struct trace *t, const struc
 	set_bytes(f, FACT_frag_line_bytes, pin->bytes);
 }
 
-/* ---- what stays ----------------------------------------------------------------------------------------------- */
-
 /* From a recording with turns: what earlier ones left is known. */
 static void fill_leftovers(struct casefile *f, struct trace *t, const struct ledger *l, const struct leftovers *x)
 {
@@ -175,8 +171,6 @@ static void fill_retention(struct casefile *f, const struct incident *i, struct 
 	set_bytes(f, FACT_grow_made, g->made);
 	set_bytes(f, FACT_grow_each, g->bytes / g->count);
 }
-
-/* ---- would it have fit? ---------------------------------------------------------------------------------------- */
 
 /* Something that could have been free; what would then have been left. */
 struct way { const char *name; enum fact_id fact; bool known; uint64_t frees; int64_t spare; bool again; };
@@ -294,8 +288,6 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 		      fact_number(f, FACT_room_ways, 0) == 1 && fact_number(f, FACT_room_no_grad, -1) < 0);
 }
 
-/* ---- others ------------------------------------------------------------------------------------------------------ */
-
 static void fill_others(struct casefile *f, const struct trace *t, const struct ledger *l, const struct ledger_seen *seen)
 {
 	const struct ledger_holder *most = NULL;
@@ -349,8 +341,6 @@ static void fill_library(struct casefile *f, const struct trace *t, const struct
 	f->blamed[BLAMED_library] = line_with_callers(f, t, &best->place);
 }
 
-/* ---- errors of libraries ---------------------------------------------------------------------------------- */
-
 /* Statuses that these libraries return when an allocation fails, among other reasons. */
 static const char *const statuses[] = {
 	"CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "CUSOLVER_STATUS_ALLOC_FAILED",
@@ -387,8 +377,6 @@ static void fill_masked(struct casefile *f, const struct incident *i, const stru
 	}
 	fact_set_flag(f, FACT_masked_oom, refused);
 }
-
-/* ---- the process ------------------------------------------------------------------------------------------------- */
 
 static bool stack_loads(const struct trace *t, uint32_t stack)
 {

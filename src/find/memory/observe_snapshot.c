@@ -102,8 +102,6 @@ static uint64_t segment_for(uint64_t block)
 	return block > UINT64_MAX / 2 ? block : (block + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
 }
 
-/* ---- the line --------------------------------------------------------------------------------- */
-
 #define STACK_MAX	128
 #define HOLDERS_SAID	5
 
@@ -185,8 +183,6 @@ const char *snapshot_damage(const struct snapshot *s, struct pool *pool)
 			   (unsigned long long)s->impossible, s->impossible == 1 ? "" : "s",
 			   s->impossible == 1 ? "was" : "were");
 }
-
-/* ---- all of it -------------------------------------------------------------------------------- */
 
 void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct snap_lines *l,
 		      const struct snap_device *d)

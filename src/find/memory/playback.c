@@ -15,8 +15,6 @@
 #include "read/recording/event_log.h"
 #include "read/recording/trace_memory.h"
 
-/* --- what is live ------------------------------------------------------------------------------------------------ */
-
 #define TRACE_BYTES_MAX ((size_t)4 << 30)
 #define HELD_MAX (1u << 24)		/* live at a time: PyTorch has thousands */
 
@@ -53,8 +51,6 @@ static void held_take(struct held_book *b, uint64_t addr, struct held *gone)
 		map_moved(&b->map, map_hash(b->list[i].piece.addr), (uint32_t)b->n, i);
 	}
 }
-
-/* --- events ------------------------------------------------------------------------------------------------------ */
 
 int memory_trace_read(struct buf *b, const struct trace *t, const char *part, struct err *e)
 {

@@ -45,8 +45,6 @@ static uint64_t step_least(const struct step *s)
 	return size <= MIB + STEP_UNIT ? size : size - UNSPLIT > MIB + STEP_UNIT ? size - UNSPLIT : MIB + STEP_UNIT;
 }
 
-/* ---- one playback ---------------------------------------------------------------------------------- */
-
 struct playing {
 	const struct replay *r;
 	struct allocator *a;
@@ -127,8 +125,6 @@ static struct allocator_block *play_alloc(struct playing *p, const struct step *
 {
 	return allocator_alloc(p->a, size, p->r->streams.name[s->stream], pool_id(s->pool));
 }
-
-/* ---- the same again: the driver answers as it did ---------------------------------------------------- */
 
 struct again {
 	struct playing playing;
@@ -270,8 +266,6 @@ static uint64_t play_again(const struct replay *r)
 	playing_end(&g.playing);
 	return i - g.differs;
 }
-
-/* ---- what if: a card answers ------------------------------------------------------------------------- */
 
 /* One of the ways in which it can have gone. */
 struct way {
@@ -568,8 +562,6 @@ void replay_ask(const struct replay *r, const struct replay_question *q, struct 
 {
 	replay_ask_over_time(r, q, a, NULL);
 }
-
-/* ---- the rest ----------------------------------------------------------------------------------------- */
 
 int replay_settings(const struct replay *r, const char *words, struct allocator_settings *s, struct err *e)
 {

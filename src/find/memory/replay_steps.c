@@ -32,8 +32,6 @@ struct book {
 	struct map map;
 };
 
-/* ---- what is live, by address ---------------------------------------------------------------------- */
-
 static bool live_same(const void *list, uint32_t i, const void *addr)
 {
 	return ((const struct live *)list)[i].addr == *(const uint64_t *)addr;
@@ -70,8 +68,6 @@ static void book_release(struct book *b)
 	free(b->list);
 	map_release(&b->map);
 }
-
-/* ---- from events to steps -------------------------------------------------------------------------- */
 
 struct reading {
 	struct replay *r;
@@ -334,8 +330,6 @@ static void read_gave(struct reading *g, const struct event *v)
 		outside_set(g, g->outside + pages(v->size));
 }
 
-/* ---- what was there at the start --------------------------------------------------------------------- */
-
 #define ADDRESSES ((uint64_t)1 << 47)	/* of programs: the card's own reservations are above */
 
 static int live_by_address(const void *a, const void *b)
@@ -515,8 +509,6 @@ out:
 	free(driver);
 	free(step);
 }
-
-/* ---- events ----------------------------------------------------------------------------------------- */
 
 /* The event has no site; the failure that was recorded with it has the stack. */
 static uint32_t oom_stack(const struct reading *g, const struct event *v)

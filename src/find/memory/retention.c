@@ -16,8 +16,6 @@
 #include "find/memory/kinds.h"
 #include "read/recording/trace_memory.h"
 
-/* ---- when the current pass started --------------------------------------------------------------------- */
-
 struct mark { uint64_t ticks; bool backward; };
 
 static int by_newest(const void *a, const void *b)
@@ -85,8 +83,6 @@ static size_t pass_of(const struct passes *p, uint64_t ticks)
 	}
 	return low;
 }
-
-/* ---- stacks ------------------------------------------------------------------------------------------------ */
 
 struct pile {			/* activations of one line, and of the lines that called it */
 	uint64_t lines;			/* lines_hash */
@@ -197,8 +193,6 @@ static uint32_t count_rounds(struct retention *r, const struct piles *p)
 	return stack;
 }
 
-/* ---- the last node of a graph that stays ----------------------------------------------------------------------- */
-
 struct ends { uint32_t stack; uint64_t times; };
 #define ENDS_MAX 64
 
@@ -286,8 +280,6 @@ void retention_find(struct retention *r, struct trace *t, const struct ledger *l
 	free(passes.end);
 	moment_free(&m);
 }
-
-/* ---- growth ------------------------------------------------------------------------------------------------------ */
 
 #define GROWTH_LEAST 8		/* times the line must have run */
 #define SOON_NS 1000000000ull

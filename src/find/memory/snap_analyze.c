@@ -116,8 +116,6 @@ static void use_segments(struct snap_device *d, const struct snapshot *s, const 
 	d->pin = xrealloc(pin, d->n_pins + 1, sizeof(*pin));
 }
 
-/* --- holders --------------------------------------------------------------------------------------- */
-
 struct holders {
 	const struct snap_lines *l;
 	struct snap_holder *h;
@@ -155,8 +153,6 @@ size_t snap_holders(const struct snap_device *d, const struct snap_lines *l, siz
 	return n;
 }
 
-/* --- the last oom ---------------------------------------------------------------------------------- */
-
 static bool changes_memory(const struct snap_replay *r, uint8_t action)
 {
 	return action == SNAP_ALLOC || action == r->free_action || action == SNAP_FREE_COMPLETED ||
@@ -191,8 +187,6 @@ static void find_oom(struct snap_device *d, const struct snap_lines *l)
 	if (r->most_reserved > 0 && (uint64_t)r->most_reserved > o->seen)
 		o->seen = (uint64_t)r->most_reserved;
 }
-
-/* --- the line that holds more and more from one iteration of the program to the next ------------------- */
 
 /* The time before the oom is cut into parts. In nearly all of them the line must hold more at the end than at the
  * beginning. That alone is also true of one long forward pass, which keeps what it allocates. So its blocks must stay,
@@ -345,8 +339,6 @@ static void find_growth(struct snap_device *d, const struct snap_lines *l)
 	free(watch);
 	free(w);
 }
-
-/* --- over time ------------------------------------------------------------------------------------- */
 
 static void lift_to(uint64_t *most, int64_t to)
 {

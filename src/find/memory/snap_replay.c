@@ -15,8 +15,6 @@
 #define STILL_THERE	0x80000000u
 #define ROUND_TO	512u	/* the allocator's smallest block */
 
-/* --- the next thing that happens at an address: a number as in `match` -------------------------- */
-
 static bool address_same(const void *replay, uint32_t number, const void *addr)
 {
 	const struct snap_replay *r = replay;
@@ -39,8 +37,6 @@ static void address_put(const struct snap_replay *r, struct map *m, uint64_t add
 	if (old != number)
 		map_moved(m, map_hash(addr), old, number);
 }
-
-/* --- the replay ------------------------------------------------------------------------------- */
 
 static uint64_t rounded(uint64_t size)
 {

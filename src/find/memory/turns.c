@@ -146,8 +146,6 @@ const char *turns_in_words(const struct trace *t, const struct turn *turns, size
 	return words;
 }
 
-/* ---- the blocks of a site ----------------------------------------------------------------------------------- */
-
 /* The turns of the loops around a block, outermost first, down to the loop in question. */
 struct path { uint32_t turn[CW_LOOP_TURNS], n; uint64_t bytes; bool exact; };
 

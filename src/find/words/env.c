@@ -64,8 +64,6 @@ static uint32_t hash_letters(const char *s, const char *end)
 	return h;
 }
 
-/* --- versions -------------------------------------------------------------------------------------- */
-
 static void read_driver(struct text_env *e, const char *s)
 {
 	static const char *const before[] = {"driver version", "NVIDIA-SMI",   "Kernel Module",
@@ -169,8 +167,6 @@ static void read_conda(struct text_env *e, const char *s)
 			 (strstr(s, "_cpu_") || strstr(s, " cpu_"))) ||
 			(str_starts(s, "pytorch-mutex ") && strstr(s, " cpu"));
 }
-
-/* --- GPUs: where a name begins, where it ends, how many there are, what they can do ---------------- */
 
 static const char *find_gpu(const char *s)
 {
@@ -311,8 +307,6 @@ static void read_gpu_name(struct text_env *e, const char *s)
 	read_gpu_count(e, s, at);
 }
 
-/* --- who runs where -------------------------------------------------------------------------------- */
-
 /* "root@3f2a90b1c44d:/work# ": a container's name is the beginning of its id. */
 static bool docker_prompt(const char *s)
 {
@@ -412,8 +406,6 @@ static void read_devices(struct text_env *e, const char *s, uint64_t number)
 	    strstr(s, "CUDA_VISIBLE_DEVICES"))
 		e->visible_line = number;
 }
-
-/* --- tensors: shapes, sizes, launches, collectives ------------------------------------------------- */
 
 /* "n = 65536": what a name in a shape stands for. */
 static void read_name(struct text_env *e, const char *s)
@@ -617,8 +609,6 @@ static void read_launch(struct text_env *e, const char *s)
 		e->block = threads;
 }
 
-/* --- memory: tables of nvidia-smi, figures that rise from line to line ----------------------------- */
-
 /* A size such as "7012 MiB", "31.2 GB", "14980MiB", "14.2G"; -1 when none begins here. */
 static double size_at(const char *s, const char **end)
 {
@@ -774,8 +764,6 @@ static void read_growth(struct text_env *e, const char *s, uint64_t number)
 		return;
 	follow_memory(e, hash_letters(s, at), size, number);
 }
-
-/* --- all of it ------------------------------------------------------------------------------------- */
 
 /* Which fact says what a line changed. Of several rows of a fact, the first with a place counts. */
 static const struct {

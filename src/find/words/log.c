@@ -149,8 +149,6 @@ struct text_log {
 	bool fine_here;			/* and says that it is none */
 };
 
-/* --- words: of errors, of notes, of footers and of rules ------------------------------------------- */
-
 static const char *const errors[] = {
 #define MARK_ERROR(words) words,
 #define MARK_OOM(framework, words) words,
@@ -357,8 +355,6 @@ static bool log_find_words(struct text_log *l, bool code)
 	return true;
 }
 
-/* --- runs ------------------------------------------------------------------------------------------ */
-
 /* The best proof among what starts the runs after `first`, up to `last`. */
 static enum restart restarted(const struct text_log *l, unsigned first, unsigned last)
 {
@@ -416,8 +412,6 @@ static void note_restart(struct text_log *l, const struct talk *t, const struct 
 	if (by && (by != RESTART_TOLD || t->state != TALK_MESSAGE))
 		begin_run(l, by);
 }
-
-/* --- exceptions ------------------------------------------------------------------------------------ */
 
 static const char *const peers[] = {
 #define MARK_PEER(words) words,
@@ -560,8 +554,6 @@ static struct text_event *add_event(struct text_log *l, struct talk *t, const st
 	return e;
 }
 
-/* --- tracebacks that were cut off ------------------------------------------------------------------- */
-
 #define CUT_LINES 3	/* a traceback without its beginning counts where the text ends */
 
 /* `raise ValueError("no GPU")`: the exception, in the line that raised it. Its name's length; 0: something else. */
@@ -611,8 +603,6 @@ static void cut_traceback(struct text_log *l, struct talk *t)
 	e->message = pool_copy(&l->pool, message, len);
 	t->traceback.n = 0;
 }
-
-/* --- talks: the lines of one process --------------------------------------------------------------- */
 
 static struct talk *talk_of(struct text_log *l, const char *who)
 {
@@ -879,8 +869,6 @@ static void talk_line(struct text_log *l, struct talk *t, const struct text_line
 	}
 	idle_line(l, t, line);
 }
-
-/* --- lines ----------------------------------------------------------------------------------------- */
 
 static const char *const progress[] = {
 #define MARK_PROGRESS(words) words,
@@ -1198,8 +1186,6 @@ static void log_take_line(void *arg, const char *s, size_t len, uint64_t number,
 	clothes_line(l->clothes, s, len, number);
 }
 
-/* --- logs ------------------------------------------------------------------------------------------ */
-
 struct text_log *log_new(const char *const *words, size_t n)
 {
 	struct text_log *l = xcalloc(1, sizeof(*l));
@@ -1338,8 +1324,6 @@ void log_read_text(struct text_log *l, const char *name, const char *text, size_
 	}
 	end_input(l, st);
 }
-
-/* --- answers --------------------------------------------------------------------------------------- */
 
 /* "got an unexpected keyword argument 'gpus'", "'Namespace' object has no attribute 'gpu'": what a program calls its arguments. */
 static bool is_about_argument(const struct text_event *e)

@@ -38,8 +38,6 @@ static const struct text_hit *text_says(const void *arg, const char *words)
 	return log_hit(arg, words);
 }
 
-/* ---- the error -------------------------------------------------------------------------------------- */
-
 static void observe_status(struct casefile *f, const char *s)
 {
 	static const char *const families[] = {"CUBLAS_STATUS_",
@@ -120,8 +118,6 @@ static void observe_event(struct casefile *f, const struct text_event *e, uint32
 	fact_set_text(f, FACT_python_message, message);
 	fact_set_text(f, FACT_check_message, pool_copy(f->pool, message, strcspn(message, "\n")));
 }
-
-/* ---- where ------------------------------------------------------------------------------------------ */
 
 static const char *frame_text(struct casefile *f, const struct text_frame *t)
 {
@@ -301,8 +297,6 @@ static void fill_failed(struct casefile *f, const struct text_log *l, const stru
 			fact_set_number(f, FACT_text_failed_after, e->time - files[i].first);
 }
 
-/* ---- a failed assertion ----------------------------------------------------------------------------- */
-
 /* Embeddings have many names; `stack` has one frame per line, innermost last. */
 static const char *op_of_stack(const char *stack)
 {
@@ -331,8 +325,6 @@ static void assert_facts_of_text(struct casefile *f, const char *function, const
 	fact_set_text(f, FACT_assert_op, op_of_stack(stack));
 	fact_set_flag(f, FACT_assert_position, assert_names_position(stack));
 }
-
-/* ---- memory ----------------------------------------------------------------------------------------- */
 
 static const struct { const char *framework, *words; } out_of_memory[] = {
 #define MARK_OOM(framework, words) {framework, words},
@@ -384,8 +376,6 @@ static void fill_memory_of_text(struct casefile *f, const struct text_event *e, 
 		fact_set_number(f, FACT_oom_missing, request > left ? request - left : 0);
 }
 
-/* ---- the kernel log --------------------------------------------------------------------------------- */
-
 static void fill_xids(struct casefile *f, struct text_log *l)
 {
 	struct xid_log log = {.readable = true};
@@ -408,8 +398,6 @@ static void fill_xids(struct casefile *f, struct text_log *l)
 	fact_set_place(f, FACT_xid_number, pool_printf(f->pool, "kernel log: %s", worst->text));
 }
 
-/* ---- PyTorch ---------------------------------------------------------------------------------------- */
-
 static bool names(const char *word, const struct casefile *c, const char *message)
 {
 	return strcasestr(message, word) || strcasestr(fact_text(c, FACT_text_stack), word) ||
@@ -428,8 +416,6 @@ static void observe_torch(struct casefile *c, const struct text_log *l, const st
 		other |= names(others[i], c, message) || (e && strcasestr(e->type, others[i]));
 	fact_set_flag(c, FACT_torch_loaded, !other || names("torch", c, message) || log_env(l)->torch[0]);
 }
-
-/* ---- evidence --------------------------------------------------------------------------------------- */
 
 #define ASSERTS_TOLD	4
 #define OTHERS_TOLD	4
@@ -502,8 +488,6 @@ void text_tell_others(struct casefile *c, const struct text_log *l, const struct
 	}
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------------ */
-
 /* "(world_size=16, worker_count=9, timeout=0:30:00)", "3/4 clients joined." */
 static void observe_arrivals(struct casefile *f, const char *message)
 {
@@ -519,8 +503,6 @@ static void observe_arrivals(struct casefile *f, const char *message)
 	fact_set_number(f, FACT_text_ranks_expected, expected);
 	fact_set_number(f, FACT_text_ranks_arrived, arrived);
 }
-
-/* ---- all of it -------------------------------------------------------------------------------------- */
 
 static void observe_asserts(struct casefile *f, const struct text_assert *a, size_t n)
 {

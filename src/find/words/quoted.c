@@ -30,8 +30,6 @@ static size_t hash_length(const char *s)
 	return n >= HASH_MIN && n <= 40 && !isalnum((unsigned char)s[n]) ? n : 0;
 }
 
-/* --- tests --------------------------------------------------------------------------------------- */
-
 /* "✓ maps CUDA errors (1 ms)" of Jest and others, "--- PASS: TestGPULost (0.01s)" of Go */
 static bool result_by_mark(const char *s)
 {
@@ -81,8 +79,6 @@ static bool result_of_test(const char *s)
 	return (str_starts(s, "ok ") && isdigit((unsigned char)s[3])) ||
 	       (strstr(s, "Test ") && strstr(s, "   Passed ")) || (strstr(s, "Test ") && strstr(s, "***Skipped"));
 }
-
-/* --- history and differences --------------------------------------------------------------------- */
 
 static bool commit_header(const char *s)
 {
@@ -164,8 +160,6 @@ bool quoted_line(struct quoted *q, const struct text_line *line)
 	       str_starts(s, "# TYPE "); /* metrics of Prometheus */
 }
 
-/* --- code ---------------------------------------------------------------------------------------- */
-
 /* "src/errors.py:12:    raise …" of grep -n: what follows. */
 static const char *skip_grep(const char *s)
 {
@@ -217,8 +211,6 @@ bool quoted_code(const char *s)
 		return false;
 	return strchr(";{\\", s[len - 1]) && strpbrk(s, "(=") != NULL;
 }
-
-/* --- documents ----------------------------------------------------------------------------------- */
 
 bool quoted_item(const char *s)
 {

@@ -36,8 +36,6 @@ static bool word_is(const char *s, const char *const *list, size_t n)
 	return false;
 }
 
-/* --- commands ------------------------------------------------------------------------------------ */
-
 /* "(base) ", "(venv) (main) " */
 static const char *skip_environments(const char *s)
 {
@@ -180,8 +178,6 @@ static bool is_command(const char *s)
 	return is_bare_command(s);
 }
 
-/* --- statements ---------------------------------------------------------------------------------- */
-
 /* A cell of a notebook that failed: "RuntimeError     Traceback (most recent call last)". */
 static bool begins_output(struct restarts *r, const char *s)
 {
@@ -215,8 +211,6 @@ static enum restart statement(struct restarts *r, const char *s)
 	r->cell = cell;
 	return again ? RESTART_PROGRAM : RESTART_STATEMENT;
 }
-
-/* --- sentences ----------------------------------------------------------------------------------- */
 
 static bool is_told(const struct text_line *line)
 {

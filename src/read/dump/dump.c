@@ -50,8 +50,6 @@ static bool dump_inside(const struct dump *d, uint64_t off, uint64_t len)
 	return off <= d->len && len <= d->len - off;
 }
 
-/* --- bytes: from a file piece by piece, from gzip as a whole ------------------------------------ */
-
 static void dump_unload(struct dump *d)
 {
 	if (d->mapped && d->base)
@@ -194,8 +192,6 @@ static int dump_expand(struct dump *d, struct err *e)
 	return rc;
 }
 
-/* --- sections ----------------------------------------------------------------------------------- */
-
 /* The table in a section (enum dump_table), 0 = none of them. */
 static uint32_t dump_table_of(const Elf64_Shdr *s)
 {
@@ -203,8 +199,6 @@ static uint32_t dump_table_of(const Elf64_Shdr *s)
 
 	return s->sh_type > DUMP_TYPE_BASE && n < DUMP_TABLES_END ? n : 0;
 }
-
-/* --- opening ------------------------------------------------------------------------------------ */
 
 /* Large and rarely needed: read on first use. Everything else is read when the dump is opened. */
 static bool is_lazy(uint32_t table)
@@ -445,8 +439,6 @@ struct dump *dump_from_bytes(void *bytes, size_t len, struct err *e)
 	}
 	return d;
 }
-
-/* --- rows and fields ---------------------------------------------------------------------------- */
 
 static const struct field {
 	uint8_t table, off, bytes;

@@ -47,8 +47,6 @@ const char *process_command(pid_t pid, struct pool *pool)
 	return pool_strdup(pool, text);
 }
 
-/* --- the other end of a pipe ------------------------------------------------------------------------- */
-
 static bool link_of(pid_t pid, const char *fd, char *to, size_t size)
 {
 	char path[320];
@@ -99,8 +97,6 @@ static pid_t who_else(pid_t pid, const char *link)
 		closedir(dir);
 	return found;
 }
-
-/* --- sockets ------------------------------------------------------------------------------------------- */
 
 static void put_address(char *to, size_t size, const char *hex, unsigned port)
 {
@@ -239,8 +235,6 @@ struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool)
 	}
 	return told;
 }
-
-/* --- locks of files ------------------------------------------------------------------------------------ */
 
 /* A lock that was taken by `flock` belongs to an open file, which a child may have inherited: the process that took it holds it only if it has the
  * file open once more. */

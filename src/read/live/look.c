@@ -25,8 +25,6 @@
  * its time in one call is met there at all of them once in 200 times. */
 #define WATCH_MOMENTS	50
 
-/* --- opening ----------------------------------------------------------------------------------------- */
-
 int look_open(struct process_look *l, pid_t pid, const struct look_options *o, struct err *e)
 {
 	const struct module *torch;
@@ -61,8 +59,6 @@ void look_close(struct process_look *l)
 	pool_release(&l->pool);
 	*l = (struct process_look){0};
 }
-
-/* --- threads ------------------------------------------------------------------------------------------- */
 
 /* The kernel lists threads from the oldest to the newest, Python from the newest to the oldest: the next one asked for is beside the last. */
 static struct seen *find(const struct process_look *l, uint32_t tid, bool inner)
@@ -157,8 +153,6 @@ static void note_tasks(struct process_look *l, struct task *list, size_t n)
 		s->gone = false;
 	}
 }
-
-/* --- one stack ----------------------------------------------------------------------------------------- */
 
 static bool same_walk(const struct py_walked *a, const struct py_walked *b)
 {
@@ -270,8 +264,6 @@ static bool walk_thread(struct process_look *l, struct seen *s, struct py_walked
 		return true;
 	return s->py.state && walk_moving(l, s->py.state, w);
 }
-
-/* --- what a look adds ------------------------------------------------------------------------------------ */
 
 /* The innermost `own` frame at or after `i`; n = none. */
 static size_t next_own(const struct seen_frame *f, size_t n, size_t i)
@@ -442,8 +434,6 @@ bool look_once(struct process_look *l)
 	free(w);
 	return n > 0;
 }
-
-/* --- one instruction ------------------------------------------------------------------------------------- */
 
 /* The outermost frame of the program's own that is further in than `code`. */
 static const char *called_by(struct process_look *l, const struct py_walked *w, uint64_t code)

@@ -52,8 +52,6 @@ static const uint16_t locals[][8] = {
 #define FIRST_MINOR	9u
 #define LAST_MINOR	13u
 
-/* --- finding it -------------------------------------------------------------------------------------- */
-
 __attribute__((format(printf, 2, 3))) static bool not_found(struct pyproc *p, const char *fmt, ...)
 {
 	va_list args;
@@ -163,8 +161,6 @@ void pyproc_open(struct pyproc *p, struct target *t, struct remote *r)
 	not_found(p, "there is no Python in it");
 }
 
-/* --- threads ------------------------------------------------------------------------------------------- */
-
 static uint64_t gil_of(struct pyproc *p, uint64_t interpreter)
 {
 	uint64_t gil = 0;
@@ -233,8 +229,6 @@ uint64_t pyproc_gil_holder(struct pyproc *p, uint64_t gil)
 	return holder;
 }
 
-/* --- frames -------------------------------------------------------------------------------------------- */
-
 static bool is_code(struct pyproc *p, uint64_t code)
 {
 	uint64_t type = 0;
@@ -294,8 +288,6 @@ bool pyproc_walk(struct pyproc *p, uint64_t state, struct py_walked *w)
 	}
 	return true;
 }
-
-/* --- strings and lines ----------------------------------------------------------------------------------- */
 
 bool pyproc_text(struct pyproc *p, uint64_t unicode, char *to, size_t size)
 {
@@ -359,8 +351,6 @@ bool pyproc_frame(struct pyproc *p, const struct py_raw *raw, struct py_frame *o
 	out->line = line_of(p, raw, first);
 	return true;
 }
-
-/* --- objects --------------------------------------------------------------------------------------------- */
 
 bool pyproc_type(struct pyproc *p, uint64_t object, char *name, size_t size)
 {

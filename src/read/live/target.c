@@ -23,8 +23,6 @@
 #define SYMBOLS_MAX	(4u << 20)
 #define NAMES_MAX	(256u << 20)
 
-/* --- mappings ------------------------------------------------------------------------------------- */
-
 static uint32_t module_of(struct target *t, size_t *cap, const char *path, uint64_t start)
 {
 	const char *slash = strrchr(path, '/');
@@ -126,8 +124,6 @@ struct module *target_has(const struct target *t, const char *base)
 			return &t->module[i];
 	return NULL;
 }
-
-/* --- symbols --------------------------------------------------------------------------------------- */
 
 static int by_address(const void *a, const void *b)
 {

@@ -71,8 +71,6 @@ static bool load(void)
 	return true;
 }
 
-/* --- what libdw asks for ------------------------------------------------------------------------------- */
-
 static pid_t asked_of;	/* find_elf gets no argument of ours */
 
 static int find_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, char **file, Elf **elf)
@@ -155,8 +153,6 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.memory_read = read_memory,
 	.set_initial_registers = set_registers,
 };
-
-/* --- the interface --------------------------------------------------------------------------------------- */
 
 struct unwinder *unwind_open(const struct target *t, struct remote *r, const char **why)
 {

@@ -19,8 +19,6 @@
 #define BUNDLE_MAX	(64u << 20)
 #define GPUS_MAX	256
 
-/* ---- what the driver answered: the structs of src/probe ------------------------------------------ */
-
 /* A member of a struct inside the struct, under a key of its own. */
 #define IN(key_, kind_, type, member, unknown_, signed_) \
 	{.key = key_, .kind = kind_, .at = offsetof(type, member), .size = sizeof(((type *)0)->member), \
@@ -110,8 +108,6 @@ static int complete_cuda(void *it, struct pool *pool, struct err *e)
 }
 
 static const struct fields cuda_fields = {cuda_field, sizeof(struct cuda_answer), complete_cuda};
-
-/* ---- Python environments: the structs of pyenv --------------------------------------------------- */
 
 static const char *const folder_kinds[] = {[PY_FOLDER_CWD] = "cwd", [PY_FOLDER_PYTHONPATH] = "pythonpath",
 					   [PY_FOLDER_SITE] = "site", [PY_FOLDER_USER] = "user",
@@ -334,8 +330,6 @@ static const struct field process_field[] = {
 	F_BOOL(struct py_process, cut), F_END,
 };
 static const struct fields process_fields = {process_field, sizeof(struct py_process), NULL};
-
-/* ---- GPU code ------------------------------------------------------------------------------------ */
 
 #define CODE_MAX	4096		/* libraries, and sets in each */
 #define TARGETS_MAX	512
@@ -625,8 +619,6 @@ static int part_read_ptxas(struct machine *m, const json_t *list, struct err *e)
 	}
 	return 0;
 }
-
-/* ---- all parts ----------------------------------------------------------------------------------- */
 
 /* The variables are checked again when a bundle is read: this cuwhy may know more about them. */
 static json_t *part_write_variables(const struct machine *m)

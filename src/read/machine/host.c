@@ -13,8 +13,6 @@
 #include "base/str.h"
 #include "read/machine/look.h"
 
-/* ---- tables -------------------------------------------------------------------------------------- */
-
 #define GROUP(group)		static const struct field group##_field[] = {
 #define LIST(list)		static const struct field list##_field[] = {
 #define END(of)			F_END}; static const struct fields of##_fields = {of##_field, sizeof(struct host_##of), NULL};
@@ -75,8 +73,6 @@ void *host_add(struct host *h, struct pool *pool, enum host_part list)
 	return element;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------- */
-
 static json_t *xids_to_json(const struct xid_log *log)
 {
 	json_t *list = json_array();
@@ -134,8 +130,6 @@ bool host_from_json(struct host *h, struct pool *pool, const json_t *o)
 	return true;
 }
 
-/* ---- questions ----------------------------------------------------------------------------------- */
-
 const struct host_node *host_node(const struct host *h, const char *path)
 {
 	for (ptrdiff_t i = 0; i < h->n_node; i++)
@@ -183,8 +177,6 @@ int host_version_compare(const char *a, const char *b)
 			return begins_a_version(a) - begins_a_version(b);
 	}
 }
-
-/* ---- all subjects -------------------------------------------------------------------------------- */
 
 void host_collect(struct host *h, struct pool *pool, const struct host_from *from)
 {

@@ -113,8 +113,6 @@ static void container_take_kind(const struct looking *l)
 		container_is(l, "none", "nothing in /proc/self or / speaks of one");
 }
 
-/* ---- the GPUs inside ----------------------------------------------------------------------------- */
-
 static bool is_driver_file(const char *point)
 {
 	return strstr(point, "/libcuda.so") || strstr(point, "/libnvidia-") || str_ends(point, "/nvidia-smi") ||
@@ -194,8 +192,6 @@ static void container_take_rules(const struct looking *l)
 	if (l->h->kernel.uvm_major >= 0)
 		l->h->container.uvm_allowed = devices_allow(rules, l->h->kernel.uvm_major);
 }
-
-/* ---- on a host ----------------------------------------------------------------------------------- */
 
 static void container_take_cdi(const struct looking *l)
 {

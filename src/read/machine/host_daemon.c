@@ -54,8 +54,6 @@ static int daemon_runs(const struct looking *l, const struct daemons *d, bool ye
 	return d->seen && kind && strcmp(kind, "none") == 0 ? 0 : -1;
 }
 
-/* ---- Fabric Manager ------------------------------------------------------------------------------ */
-
 static const char *fabric_version_in_log(const struct looking *l)
 {
 	const char *text = look_file(l, "/var/log/fabricmanager.log", 1 << 20, NULL), *found = NULL, *at;
@@ -100,8 +98,6 @@ static void take_fabric(const struct looking *l, const struct daemons *d)
 	if (!l->h->fabric.version)
 		l->h->fabric.version = fabric_version_in_packages(l);
 }
-
-/* ---- MPS ----------------------------------------------------------------------------------------- */
 
 static bool daemon_by_pid_file(const struct looking *l, const char *dir)
 {

@@ -13,8 +13,6 @@
 #include "base/tree.h"
 #include "read/machine/look.h"
 
-/* ---- modules that are loaded or installed, their version and settings ---------------------------- */
-
 #define KERNELS_MAX	16
 
 /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build ..." */
@@ -129,8 +127,6 @@ void host_look_modules(const struct looking *l)
 	l->h->kernel.suspends = look_number(l, "/sys/power/suspend_stats/success");
 }
 
-/* ---- device nodes: there or not, whose, and whether this process could open them; none is opened - */
-
 #define NODES_MAX	4096
 
 static bool is_node_name(const char *name)
@@ -224,8 +220,6 @@ static void take_nodes(const struct looking *l)
 	nodes_add_folder(l, "/dev/nvidia-caps-imex-channels", true);
 }
 
-/* ---- MIG ----------------------------------------------------------------------------------------- */
-
 #define CAPABILITIES "/proc/driver/nvidia/capabilities"
 
 /* The number after a word: "gi7" is 7. -1 when it is something else. */
@@ -308,8 +302,6 @@ void host_look_nodes(const struct looking *l)
 	take_nodes(l);
 	take_mig(l);
 }
-
-/* ---- libcuda, NVML, the PTX compiler, where systems, hooks and toolkits put them ----------------- */
 
 #define PATH_ENTRIES	64
 #define CONF_FILES	64

@@ -117,8 +117,6 @@ void host_look_os(const struct looking *l)
 	take_wsl(l);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------- */
-
 static int64_t ram_number(uint64_t v)
 {
 	return v == RAM_UNKNOWN ? -1 : v == RAM_UNLIMITED ? HOST_UNLIMITED : (int64_t)v;
@@ -142,8 +140,6 @@ static void take_ram(const struct looking *l)
 	if (r.lock_hard == RAM_UNKNOWN && r.files == RAM_UNKNOWN && r.address_space == RAM_UNKNOWN)
 		look_gap(l, "/proc/self/limits", "it cannot be read");
 }
-
-/* ---- /dev/shm ------------------------------------------------------------------------------------ */
 
 static int64_t size_option(const char *options)
 {

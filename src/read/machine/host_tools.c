@@ -153,8 +153,6 @@ static void take_toolkits(const struct looking *l)
 			l->h->toolkit[i].is_default = strcmp(l->h->toolkit[i].path, real) == 0;
 }
 
-/* ---- compilers ----------------------------------------------------------------------------------- */
-
 /* "g++-12", "x86_64-linux-gnu-g++-12": the number after the last dash. */
 static const char *compiler_version_in_name(const struct looking *l, const char *path)
 {
@@ -235,8 +233,6 @@ static void take_compilers(const struct looking *l)
 	l->h->tools.gxx_path = program_in_path(l, "g++");
 	l->h->tools.gxx = compiler_version(l, l->h->tools.gxx_path, "cc1plus");
 }
-
-/* ---- what PyTorch built before, and the project in the current folder ---------------------------- */
 
 /* Where torch.utils.cpp_extension keeps what it built, if there is anything. */
 static void build_take_cache(const struct looking *l)

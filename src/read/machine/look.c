@@ -189,8 +189,6 @@ int look_open_error(const struct looking *l, const char *path)
 	return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-/* ---- mounts and control groups of this process, from /proc/self ---------------------------------- */
-
 static bool is_octal(const char *s)
 {
 	return s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' && s[3] <= '7';

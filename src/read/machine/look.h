@@ -16,8 +16,6 @@ struct looking {
 	char *mounts;			/* /proc/self/mountinfo; NULL: not readable */
 };
 
-/* ---- readers: NULL or -1 when there is nothing to read ------------------------------------------- */
-
 const char *look_env(const struct looking *l, const char *name);	/* NULL: not set or empty */
 char *look_file(const struct looking *l, const char *path, size_t max, size_t *len);	/* at most `max` bytes of it, ends with a NUL */
 const char *look_line(const struct looking *l, const char *path);	/* its first line, cleaned; NULL also when it is empty */
@@ -42,8 +40,6 @@ const char *look_version(const struct looking *l, const char *text);
 /* Would opening it for reading and writing work? 0 or an errno. */
 int look_open_error(const struct looking *l, const char *path);
 
-/* ---- mounts -------------------------------------------------------------------------------------- */
-
 struct mount {
 	char root[256], point[256], type[32], source[256], options[256];
 };
@@ -56,8 +52,6 @@ const char *look_mounted(const struct looking *l, const char *path);
 
 /* The path of this process in a control group hierarchy ("" = the unified one); NULL when it is not there. */
 const char *look_cgroup(const struct looking *l, const char *controller);
-
-/* ---- subjects, in the order in which they are filled: later ones rely on earlier ones ------------ */
 
 void host_look_os(const struct looking *l);		/* and Windows around it */
 void host_look_modules(const struct looking *l);

@@ -20,8 +20,6 @@ extern char **environ;
 
 #define CODE_MAX	512	/* libraries with GPU code that are read */
 
-/* --- the driver ------------------------------------------------------------------------------- */
-
 /* A copy that the pool owns, like one from a bundle. */
 static struct gpu_usage *keep_usage(struct pool *pool, struct gpu_usage *u)
 {
@@ -47,8 +45,6 @@ static void keep_cuda(struct pool *pool, struct cuda_answer *to, struct cuda_ans
 		to->device[i] = from->device[i];
 	cuda_answer_release(from);
 }
-
-/* --- GPU code --------------------------------------------------------------------------------- */
 
 static void library_read_code(struct machine *m, struct machine_code *c, const char *root)
 {
@@ -109,8 +105,6 @@ static void collect_code(struct machine *m, const char *root)
 	}
 }
 
-/* --- Triton's assembler ----------------------------------------------------------------------- */
-
 #define PTXAS_MAX	(256u << 20)
 #define PTXAS_MARK	"Cuda compilation tools, release "
 
@@ -168,8 +162,6 @@ static void collect_ptxas(struct machine *m, const char *root)
 		}
 	}
 }
-
-/* --- all of it -------------------------------------------------------------------------------- */
 
 static const char *const *environment(struct machine *m, const struct machine_from *from)
 {
@@ -284,8 +276,6 @@ void machine_release(struct machine *m)
 	pool_release(&m->pool);
 }
 
-/* --- its GPUs, each with all that NVML, CUDA and the PCI bus say of it -------------------------- */
-
 /* "0000:10:1c.0", "00000000:10:1C.0": the same place. */
 static bool same_bus_place(const char *a, const char *b)
 {
@@ -395,8 +385,6 @@ void machine_gpu(const struct machine *m, size_t i, struct machine_gpu *g)
 	gpu_find_kind(g);
 }
 
-/* --- its driver --------------------------------------------------------------------------------- */
-
 struct compat_driver machine_driver(const struct machine *m)
 {
 	const char *const from[] = {m->nvml ? m->nvml->driver : NULL, m->host.kernel.version,
@@ -432,8 +420,6 @@ int machine_newest_branch(const struct machine *m)
 	}
 	return newest;
 }
-
-/* --- what is judged, and what would fit --------------------------------------------------------- */
 
 const struct pyenv *machine_env(const struct machine *m, size_t *index)
 {

@@ -86,8 +86,6 @@ char *bundle_list(const json_t *bundle);	/* what is in it, one line per part; ow
 
 void machine_release(struct machine *m);
 
-/* ---- what its parts say together ---- */
-
 #define MACHINE_GPUS_MAX 64
 
 struct machine_gpu {

@@ -147,8 +147,6 @@ static void cut_commands(struct names *n, json_t *bundle)
 	}
 }
 
-/* --- secrets ---------------------------------------------------------------------------------- */
-
 #define REMOVED PRIVATE_REMOVED
 
 /* Beyond what private_hide_secrets recognizes, whatever might be one: nothing in a bundle is code that must stay readable. */
@@ -273,8 +271,6 @@ char *bundle_redact_for(json_t *bundle, const char *const *env)
 			 "values of unknown variables and of those that may be secrets (%zu), logins and tokens (%zu)",
 			 users + n.homes, hosts, n.commands, n.variables, n.secrets);
 }
-
-/* --- what is in it ---------------------------------------------------------------------------- */
 
 /* Names come from files and from the environment: nothing in them may reach the terminal as a command. */
 static void list_put_plain(FILE *out, const char *text)

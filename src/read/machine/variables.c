@@ -21,8 +21,6 @@
 #define FINDINGS_MAX	256
 #define OUTSIDE_MAX	2000		/* other names that are checked for typos */
 
-/* ---- the known ones ------------------------------------------------------------------------------------------ */
-
 enum value_kind {
 	VALUE_TEXT,
 	VALUE_INT,
@@ -161,8 +159,6 @@ static bool is_elsewhere(const char *name)
 			return true;
 	return false;
 }
-
-/* ---- values -------------------------------------------------------------------------------------------------- */
 
 /* Not empty, 0, false, no or off. */
 static bool value_is_on(const char *value)
@@ -373,8 +369,6 @@ static const char *value_mistake(struct pool *pool, const struct known_variable 
 	return mistake;
 }
 
-/* ---- which are set ------------------------------------------------------------------------------------------- */
-
 static const char *clean_value(struct pool *pool, const char *value, size_t len, bool *odd)
 {
 	char *copy = pool_copy(pool, value, len < VALUE_MAX ? len : VALUE_MAX);
@@ -432,8 +426,6 @@ static void variable_take(struct variables *v, struct pool *pool, const char *en
 	one->value = clean_value(pool, eq + 1, one->length, &one->odd);
 	one->reader = k ? k->reader : NULL;
 }
-
-/* ---- what is wrong with one ---------------------------------------------------------------------------------- */
 
 static void finding_add(struct variables *v, struct pool *pool, const struct var_finding *f)
 {
@@ -530,8 +522,6 @@ static void judge_visible(struct variables *v, struct pool *pool)
 	}
 	finding_add(v, pool, &f);
 }
-
-/* ---- what does not fit together ------------------------------------------------------------------------------ */
 
 static void contradict(struct variables *v, struct pool *pool, enum var_kind kind, const char *name, const char *other,
 		       const char *text)
@@ -679,8 +669,6 @@ static void look_at_pairs(struct variables *v, struct pool *pool)
 			   "without 'compute' the container gets no libcuda: CUDA cannot be used");
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------- */
-
 static int variable_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct variable *)a)->name, ((const struct variable *)b)->name);
@@ -744,8 +732,6 @@ const char *variables_kind_id(enum var_kind kind)
 
 	return id[kind];
 }
-
-/* ---- a plain environment -------------------------------------------------------------------------------------- */
 
 const char *environ_get(const char *const *env, const char *name)
 {

@@ -64,8 +64,6 @@ const struct variable *variables_find(const struct variables *v, const char *nam
 const char *variables_get(const struct variables *v, const char *name);	/* NULL: not set */
 const char *variables_kind_id(enum var_kind kind);	/* "bad-value" */
 
-/* ---- CUDA_VISIBLE_DEVICES -------------------------------------------------------------------------- */
-
 #define VISIBLE_MAX	64
 
 struct visible_gpu {			/* a GPU as CUDA would number it without the variable */
@@ -96,8 +94,6 @@ struct visible {
 /* What a program sees with this value (NULL: not set). `n_gpus` < 0: the GPUs are not known, then any number is assumed to exist. */
 void visible_parse(struct visible *out, struct pool *pool, const char *value, const struct visible_gpu *gpu, int n_gpus);
 const char *visible_end_id(enum visible_end end);
-
-/* ---- PYTORCH_ALLOC_CONF ----------------------------------------------------------------------------- */
 
 #define ALLOC_ITEMS_MAX	32
 

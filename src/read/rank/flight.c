@@ -22,8 +22,6 @@
 #define COMMS_MAX 64
 #define CALLS_MAX 4096
 
-/* --- which file, whose ------------------------------------------------------------------------------ */
-
 static bool has(const unsigned char *head, size_t n, const char *word)
 {
 	return memmem(head, n, word, strlen(word)) != NULL;
@@ -76,8 +74,6 @@ unsigned int flight_rank_of_name(const char *path)
 		n = last_number(path, (size_t)(slash - path));
 	return n;
 }
-
-/* --- the flight recorder ------------------------------------------------------------------------------- */
 
 /* "nccl:all_reduce" -> "all_reduce" */
 static const char *op_of(const struct plain *entry, struct pool *pool)
@@ -229,8 +225,6 @@ static int read_dump(struct job_rank *r, const struct plain *p, struct pool *poo
 	return 0;
 }
 
-/* --- torchelastic -------------------------------------------------------------------------------------- */
-
 static void split_message(struct job_rank *r, const char *text, struct pool *pool)
 {
 	const char *colon = strstr(text, ": ");
@@ -285,8 +279,6 @@ static int read_error(struct job_rank *r, const struct plain *p, const char *nam
 	}
 	return 0;
 }
-
-/* --- any ------------------------------------------------------------------------------------------------ */
 
 int flight_from_bytes(struct job_rank *r, const char *name, const unsigned char *bytes, size_t n, struct pool *pool,
 		      struct err *e)

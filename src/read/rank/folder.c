@@ -21,8 +21,6 @@
 #define TRIES	   3		/* a file that was replaced while it was read is read again */
 #define FOLDERS_MAX 4096	/* jobs in a folder, attempts of a job */
 
-/* --- names -------------------------------------------------------------------------------------- */
-
 static bool is_job_name(const char *name)
 {
 	return str_starts(name, "job-") && name[4];
@@ -69,8 +67,6 @@ void job_rank_name(char *to, size_t size, const struct job_rank *r)
 	else
 		snprintf(to, size, "rank-%u.%s.%u.json", r->rank, node, r->pid);
 }
-
-/* --- reading ------------------------------------------------------------------------------------ */
 
 struct names {
 	char **list;
@@ -637,8 +633,6 @@ void job_free(struct job *j)
 	pool_release(&j->pool);
 	free(j);
 }
-
-/* --- writing ------------------------------------------------------------------------------------ */
 
 static int make_folder(int at, const char *name)
 {

@@ -18,8 +18,6 @@
 #include "base/pool.h"
 #include "read/rank/rank.h"
 
-/* --- reading ------------------------------------------------------------------------------------ */
-
 #define JOB_FILE_MAX	(256u << 10)	/* bytes of a file: ours are 64 times smaller */
 #define JOB_FILES_MAX	65536u		/* of an attempt */
 
@@ -61,8 +59,6 @@ void job_attempt_add(struct job_attempt *a, const struct job_rank *r);
 void job_attempt_sort(struct job_attempt *a);
 /* A file of this rank was there, but could not be read. JOB_UNKNOWN: of no rank. */
 void job_attempt_add_unread(struct job_attempt *a, uint32_t rank);
-
-/* --- writing ------------------------------------------------------------------------------------ */
 
 /* Creates what is missing of DIR/job-ID/attempt-N. A descriptor, or -errno with `e` filled: also if the folder is another user's, or
  * others can write to it. */

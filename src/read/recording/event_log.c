@@ -16,8 +16,6 @@
 #define NO_LANE	 UINT32_MAX
 #define SEEN_MAX (1u << 24)
 
-/* ---- slots ------------------------------------------------------------------------------------------ */
-
 struct logged {
 	uint32_t kind;			/* enum cw_event */
 	int device;
@@ -135,8 +133,6 @@ static struct cw_lane lane_at(const struct log *l, uint32_t lane)
 {
 	return lane < CW_LANES && lane < l->head->n_lanes ? l->head->lane[lane] : (struct cw_lane){.stream = 0};
 }
-
-/* ---- what was there at the start ---------------------------------------------------------------------- */
 
 /* Addresses that the log has an event of; those of blocks and of the driver's memory apart. */
 struct seen {
@@ -305,8 +301,6 @@ static void start_release(struct start *s)
 	map_release(&s->driver.map);
 	free(s->list);
 }
-
-/* ---- bytes -------------------------------------------------------------------------------------------- */
 
 #define LONGEST 128u
 

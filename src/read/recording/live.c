@@ -26,8 +26,6 @@
 #define BYTES_MAX	(1ull << 30)
 #define GENERATIONS	256		/* from a process up to its `cuwhy run` */
 
-/* --- processes ----------------------------------------------------------------------------------- */
-
 struct running { pid_t pid, parent; bool keeper; };
 struct runnings { struct running *list; size_t n, cap; };
 
@@ -84,8 +82,6 @@ static bool descends_from(const struct runnings *all, pid_t pid, pid_t from)
 	}
 	return false;
 }
-
-/* --- segments ------------------------------------------------------------------------------------ */
 
 struct memory_file { ino_t inode; int fd; };
 struct memory_files { struct memory_file *list; size_t n, cap; };
@@ -177,8 +173,6 @@ static struct mappings mappings_of(pid_t pid)
 	free(line);
 	return m;
 }
-
-/* --- a recording --------------------------------------------------------------------------------- */
 
 static struct trace *trace_of(const struct mappings *m, const struct memory_files *files)
 {

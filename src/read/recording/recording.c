@@ -33,8 +33,6 @@ char *recording_base(void)
 	return home && *home ? fs_join(home, ".local/state/cuwhy") : NULL;
 }
 
-/* --- a list of recordings --------------------------------------------------------------------- */
-
 static bool is_recording(const char *base, const char *name)
 {
 	char *dir = fs_join(base, name), *run = fs_join(dir, RUN_FILE);
@@ -123,8 +121,6 @@ char *recording_newest(struct err *e)
 	free(base);
 	return path;
 }
-
-/* --- reading one ------------------------------------------------------------------------------ */
 
 /* Anybody may have written the files of a recording, so each has its limit, far above what we write. */
 #define JSON_BYTES_MAX	((size_t)64 << 20)

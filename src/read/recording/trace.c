@@ -66,8 +66,6 @@ static void list_sort(struct list *l, int (*by)(const void *, const void *))
 	xsort(l->item, l->n, sizeof(*l->item), by);
 }
 
-/* --- what cannot be true ------------------------------------------------------------------------ */
-
 uint64_t trace_card(const struct trace *t, int device)
 {
 	uint64_t total = device >= 0 && device < CW_MAX_DEVICES ? t->header.device[device].total_bytes : 0;
@@ -102,8 +100,6 @@ static void squeeze(struct list *l, bool (*same)(const void *a, const void *b))
 			l->item[n++] = l->item[i];
 	l->n = n;
 }
-
-/* --- failures -------------------------------------------------------------------------------- */
 
 static int by_failure(const void *a, const void *b)
 {
@@ -171,8 +167,6 @@ static void trace_read_failures(struct trace *t)
 	list_sort(&t->failures, by_failure);
 	squeeze(&t->failures, same_failure);
 }
-
-/* --- rings ----------------------------------------------------------------------------------- */
 
 /* Adds the complete records of a ring. A slot belongs to one index at a time: the newest below head
  * that falls on it. Any other number means that its writer was interrupted. */
@@ -260,8 +254,6 @@ size_t trace_calls(struct trace *t, const struct cw_call *const **list)
 	*list = (const struct cw_call *const *)t->calls.item;
 	return t->calls.n;
 }
-
-/* --- allocations ----------------------------------------------------------------------------- */
 
 static int block_by_address(const void *a, const void *b)
 {

@@ -48,8 +48,6 @@ const struct cw_memory_now *trace_memory(const struct trace *t, int device)
 	return device >= 0 && device < CW_MAX_DEVICES ? &trace_header(t)->memory[device] : NULL;
 }
 
-/* --- sites ----------------------------------------------------------------------------------- */
-
 static size_t site_count(const struct trace *t)
 {
 	size_t len, n = 0;
@@ -107,8 +105,6 @@ uint64_t trace_site_at_peak(const struct trace *t, const struct cw_site *s)
 	return m && m->peak_generation == s->peak_generation ? s->at_peak : s->live;
 }
 
-/* --- timelines ------------------------------------------------------------------------------- */
-
 static const struct cw_timeline *timeline_chunk(const struct trace *t, int device, size_t *len)
 {
 	const struct cw_timeline *l;
@@ -151,8 +147,6 @@ const struct cw_timeline *trace_timeline(struct trace *t, int device, const stru
 	return l;
 }
 
-/* --- autograd nodes -------------------------------------------------------------------------- */
-
 static void add_nodes(struct run_memory *m, const struct cw_ring *r)
 {
 	const struct cw_node *node = (const struct cw_node *)(r + 1);
@@ -182,8 +176,6 @@ size_t trace_nodes(struct trace *t, const struct trace_node **nodes)
 	*nodes = m->nodes;
 	return m->n_nodes;
 }
-
-/* --- epochs ---------------------------------------------------------------------------------- */
 
 static const struct cw_epochs *epochs_chunk(const struct trace *t, int device)
 {
@@ -247,8 +239,6 @@ const struct cw_epochs *trace_epochs(struct trace *t, int device, const struct c
 	*n = e ? e->n : 0;
 	return e ? e->chunk : NULL;
 }
-
-/* --- histories ------------------------------------------------------------------------------- */
 
 static void find_histories(struct run_memory *m, const struct cw_history *h, size_t n)
 {

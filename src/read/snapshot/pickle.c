@@ -159,8 +159,6 @@ static int op_string(struct machine *m, uint64_t len)
 	return rc;
 }
 
-/* --- memo ------------------------------------------------------------------------------------- */
-
 static int memo_put(struct machine *m, uint64_t index)
 {
 	const struct pickle_value *v;
@@ -195,8 +193,6 @@ static inline int memo_get(struct machine *m, uint64_t index)
 	v->id = m->memo[index] & ((1u << MEMO_ID_BITS) - 1);
 	return 0;
 }
-
-/* --- containers ------------------------------------------------------------------------------- */
 
 static int op_mark(struct machine *m)
 {
@@ -296,8 +292,6 @@ static int op_proto(struct machine *m)
 		return pickle_cut(m);
 	return version >= 2 && version <= 5 ? 0 : pickle_bad(m, "a pickle of an unknown protocol");
 }
-
-/* --- the loop --------------------------------------------------------------------------------- */
 
 /* Opcodes with a number after them: how many bytes it has. */
 static const uint8_t operand[256] = {

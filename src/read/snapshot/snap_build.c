@@ -104,8 +104,6 @@ int build_pair(struct snap_build *b, const struct pickle_value *two, struct pick
 	return v->id == INTERN_FULL ? too_many(b, "pairs") : 0;
 }
 
-/* --- what a value is ------------------------------------------------------------------------------- */
-
 static uint32_t id_of(uint32_t what)
 {
 	return what & ID_MASK;
@@ -168,8 +166,6 @@ static bool value_flag(const struct pickle_value *v)
 {
 	return (v->kind == V_BOOL || v->kind == V_INT) && v->number != 0;
 }
-
-/* --- dictionaries that become records -------------------------------------------------------------- */
 
 static void set_segment(struct snap_build *b, struct snap_segment *g, uint32_t key, const struct pickle_value *v)
 {
@@ -358,8 +354,6 @@ static uint32_t record_set(struct snap_build *b, enum dict_role role, uint32_t i
 	}
 }
 
-/* --- dictionaries ---------------------------------------------------------------------------------- */
-
 /* A key that only one kind of dictionary has. */
 static enum dict_role role_of_key(uint32_t key)
 {
@@ -417,8 +411,6 @@ int build_set(struct snap_build *b, uint32_t dict, const struct pickle_value *v,
 	b->dict[dict] = (uint32_t)role << ID_BITS | id;
 	return 0;
 }
-
-/* --- lists ----------------------------------------------------------------------------------------- */
 
 /* Frames, the innermost first. Writers append up to 1000 at once; what comes later are outer ones that nobody needs. */
 static int append_frames(struct snap_build *b, uint32_t list, const struct pickle_value *v, size_t n)

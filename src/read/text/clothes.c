@@ -47,8 +47,6 @@ void clothes_free(struct clothes *c)
 	free(c);
 }
 
-/* --- the window ------------------------------------------------------------------------------------ */
-
 static void pass_on(struct clothes *c)
 {
 	struct unfold u = {.at = c->cleaned.text};
@@ -159,8 +157,6 @@ static void keep(struct clothes *c, const char *s, size_t len)
 		.s = c->bytes + c->used, .len = len, .number = c->number, .columns = unwrap_columns(s, len)};
 	c->used += len;
 }
-
-/* --- line by line ---------------------------------------------------------------------------------- */
 
 /* Each part that ends with `end`. */
 static void split(struct clothes *c, const char *s, size_t len, const char *end,

@@ -52,8 +52,6 @@ void guard_let_go(void)
 	spin_done(&guard_lock);
 }
 
-/* ---- what was asked for ------------------------------------------------------------------------------------ */
-
 static uint64_t number_of(const char *text)
 {
 	uint64_t v = 0;
@@ -166,8 +164,6 @@ static void skipped(enum cw_guard_skip why)
 {
 	shared_add(&guard.told->skipped[why], 1);
 }
-
-/* ---- allocating ------------------------------------------------------------------------------------------------ */
 
 static bool path_ends(const struct cw_string *path, const char *end)
 {
@@ -333,8 +329,6 @@ uint64_t guard_alloc(const struct guard_request *q)
 		pages_access(&r);
 	return made;
 }
-
-/* ---- freeing --------------------------------------------------------------------------------------------------- */
 
 static void stream_add(struct guarded *r, uint64_t stream)
 {
@@ -575,8 +569,6 @@ void guard_peer(void)
 			pages_access(&list[i]);
 	} while (n == 64);
 }
-
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 /* All of them are looked at, even if one has been found: those that are not read are learned together. */
 bool guard_points_to_freed(const struct guard_launch *l, const void *bytes, size_t n)

@@ -81,8 +81,6 @@ void guard_fill(struct guarded *g, uint64_t stream)
 	g->filled = all;
 }
 
-/* ---- what was found ---------------------------------------------------------------------------------------------- */
-
 struct finding {
 	const char *what, *text;
 	uint64_t from, bytes;		/* behind the end, or of it */
@@ -201,8 +199,6 @@ void guard_at_exit(void)
 		}
 	} while (n == SLOTS);
 }
-
-/* ---- values that nobody wrote ------------------------------------------------------------------------------------- */
 
 static bool is_suspect(const uint8_t *bytes, size_t n)
 {

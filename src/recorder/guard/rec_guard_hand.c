@@ -115,8 +115,6 @@ static bool thread_new(void *(*code)(void *), void *with)
 	return made;
 }
 
-/* ---- a call that may never return ---------------------------------------------------------------------------------- */
-
 static struct {
 	CUresult (*call)(void);
 	void *context;
@@ -151,8 +149,6 @@ bool hand_waits(CUresult (*call)(void))
 	}
 	return atomic_load(&errand.result) == 0;
 }
-
-/* ---- the hand, from outside ----------------------------------------------------------------------------------------- */
 
 static void at_exit(int status, void *unused)
 {

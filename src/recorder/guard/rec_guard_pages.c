@@ -37,8 +37,6 @@ void pages_start(void)
 	atomic_store(&releasing, 0);
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------- */
-
 /* So that memory can be mapped while a stream is captured. Always: a capture may begin at any moment. */
 static int capture_relax(void)
 {
@@ -119,10 +117,6 @@ void device_forget(int device)
 	__atomic_store_n(&devices[device].ready, false, __ATOMIC_RELEASE);
 	devices[device].context = NULL;
 }
-
-/* ---- memory ---------------------------------------------------------------------------------------------------- */
-
-/* ---- what is kept: all but handle_release() with the lock held -------------------------------------------------- */
 
 static uint64_t handle_take(int device, uint64_t len)
 {
@@ -242,8 +236,6 @@ static uint64_t handle_next(struct guarded *r, uint32_t *i)
 	guard_let_go();
 	return handle;
 }
-
-/* ---- mapping ------------------------------------------------------------------------------------------------------ */
 
 CUresult pages_access(const struct guarded *r)
 {

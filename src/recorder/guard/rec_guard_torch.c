@@ -103,8 +103,6 @@ LOCK_LISTED(guard_pools, pool_lock);
 #define REAL(id, type) ((type)(uintptr_t)torch.real[SLOT_##id])
 typedef struct data_ptr *allocate_fn(struct data_ptr *, void *, size_t);
 
-/* ---- pools ------------------------------------------------------------------------------------------------- */
-
 /* Memory of a captured graph stays mapped until the graph is gone. A pool that is used outside of a capture first (warm-up of
  * torch.compile's graphs, MemPool) is handed back and forth by its address: those are left to the real allocator. */
 enum pool_state { POOL_NEW, POOL_GUARDED, POOL_PLAIN };
@@ -204,8 +202,6 @@ static bool pool_now(uint64_t stream, uint32_t *pool)
 	return capturing;
 }
 
-/* ---- a tensor ------------------------------------------------------------------------------------------------ */
-
 static void totals_of(int device, int64_t *of)
 {
 	struct guard_totals t;
@@ -236,8 +232,6 @@ static void ever_add(struct peak *peak, enum stat_of what, int64_t more)
 {
 	__atomic_fetch_add(&peak->ever[what], more, __ATOMIC_RELAXED);
 }
-
-/* ---- a limit of the process: PyTorch's allocator counts its own segments only ----------------------------------- */
 
 static bool has_limit(int device)
 {
@@ -348,8 +342,6 @@ static uint64_t stream_now(int device)
 
 	return torch.stream_of(&s);
 }
-
-/* ---- our functions -------------------------------------------------------------------------------------------- */
 
 static void trial_run(void *self);
 
@@ -560,8 +552,6 @@ static uint32_t our_copy_async(void *self, void *to, int to_device, const void *
 		self, to, to_device, from, from_device, n, stream, p2p);
 }
 
-/* ---- the trial -------------------------------------------------------------------------------------------------- */
-
 #define REFUSED \
 	"this PyTorch's allocator does not answer as expected, so its tensors cannot be guarded; run without --guard"
 
@@ -634,8 +624,6 @@ static void trial_run(void *self)
 		guard_refuse(REFUSED);
 	atomic_store(&torch.trial, TRIAL_PASSED);
 }
-
-/* ---- finding the slots -------------------------------------------------------------------------------------------- */
 
 static const void *ours_of(enum slot_id id)
 {

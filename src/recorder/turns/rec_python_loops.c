@@ -57,8 +57,6 @@ static int effect_of(const struct op *op, uint32_t arg)
 	return op->effect + op->times * (int)(form & 0xffff);
 }
 
-/* ---- the pass ---------------------------------------------------------------------------------------------- */
-
 struct state {
 	int depth;			/* DEPTH_UNKNOWN: nothing gets here, as far as we have seen */
 	uint16_t loop;			/* innermost; from 1, 0 = none */
@@ -294,8 +292,6 @@ static bool follow_code(void)
 	return true;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------ */
-
 uint32_t code_units(const char *code)
 {
 	struct code_view v;
@@ -355,8 +351,6 @@ uint32_t loops_of_code(const char *code, uint64_t id)
 	spin_done(&loops_lock);
 	return with;
 }
-
-/* ---- branches ---------------------------------------------------------------------------------------------- */
 
 #define RAISE_UNITS 1024u		/* of code that makes up the message */
 

@@ -24,8 +24,6 @@
 #define LEVEL_READ	2u		/* its iterator tells the turn */
 #define LEVEL_OF_GENERATOR 4u
 
-/* ---- iterators: where they keep their position ---------------------------------------------------------------- */
-
 enum reads { READS_NOT, READS_INDEX, READS_RANGE, READS_DICT, READS_SET, READS_BACK, READS_ENUM, READS_ZIP, READS_MAP,
 	READS_COUNT,
 	READS_ISLICE
@@ -198,8 +196,6 @@ static bool counts_late(enum reads how)
 {
 	return how == READS_ENUM || how == READS_ISLICE;
 }
-
-/* ---- one loop ------------------------------------------------------------------------------------------------ */
 
 static const uint64_t nothing;
 
@@ -380,8 +376,6 @@ static enum turned level_look(struct turn_level *l, uint32_t unit, uint32_t cold
 	l->turn = (uint32_t)turn;
 	return TURN_NEXT;
 }
-
-/* ---- all loops of a thread ---------------------------------------------------------------------------------- */
 
 static uint32_t unit_of(const struct py_chain *c, uint32_t link)
 {
@@ -797,8 +791,6 @@ HOT void turns_seen(struct py_chain *c)
 	turns_moved(t, c);
 }
 
-/* ---- in the recording ---------------------------------------------------------------------------------------- */
-
 static uint32_t line_at(const char *code, uint32_t unit)
 {
 	uint64_t instr = py.l.instr_kind == INSTR_POINTER ? (uintptr_t)(code + py.l.bytecode + 2 * unit)
@@ -934,8 +926,6 @@ HOT static inline void log_step(struct rec_thread *t)
 		log_turns(t, last);
 }
 
-/* ---- records of turns: under the lock of PyTorch's blocks ----------------------------------------------------- */
-
 static struct cw_turn *record_new(void)
 {
 	struct cw_turn *r = at(turns.free);
@@ -1062,8 +1052,6 @@ bool turn_table_start(void)
 	turns.record = hot_turns.on ? chunk_new(CW_CHUNK_TURNS, RECORDS * sizeof(*turns.record), 0) : NULL;
 	return turns.record;
 }
-
-/* ---- start ----------------------------------------------------------------------------------------------------- */
 
 /* Offsets that CPython reported and that differ from what we know mean another build: its bytecode may differ too. */
 void turns_start(void)

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- kernels ---------------------------------------------------------------------------------- */
-
 enum { IMAGE_BYTES = 512, THREADS = 128 };
 
 /* Text that the simulated driver takes as a module (src/sim/README.md); any GPU can run it. */
@@ -50,8 +48,6 @@ int standin_launch_using(struct standin_kernel *k, struct sim_stream *stream, si
 		return standin_launch(k, stream);
 	return launch(k->name, "uses", &k->using, stream, params);
 }
-
-/* --- refusals --------------------------------------------------------------------------------- */
 
 enum { REFUSED_MAX = 256 };
 

@@ -70,8 +70,6 @@ static int check_types(const struct cublas_handle *h, const struct gemm_row *row
 
 #include "sim/cublas/gemm_ex.def"
 
-/* --- a dot product of any type ---------------------------------------------------------------- */
-
 static size_t result_bytes(int type)
 {
 	switch (type) {

@@ -10,8 +10,6 @@
 #define KIB	      1024ULL
 #define MIB	      (1024 * KIB)
 
-/* --- memory ----------------------------------------------------------------------------------- */
-
 /*
  * What cublasCreate takes for its workspaces.
  * Before Hopper: ":4096:2:16:8", published: NVIDIA documents that ":4096:8", 32 MiB, takes about 24 MiB more than the default.
@@ -46,8 +44,6 @@ static unsigned long long workspace_bytes(int capability)
 		return bytes;
 	return capability >= 90 ? BYTES_HOPPER : BYTES_DEFAULT;
 }
-
-/* --- life ------------------------------------------------------------------------------------- */
 
 STANDIN(int, cublasCreate_v2, (struct cublas_handle * *handle))
 {
@@ -102,8 +98,6 @@ int cublas_result(struct cublas_handle *h, void *result, size_t bytes)
 	memset(result, 0, bytes);
 	return BLAS_SUCCESS;
 }
-
-/* --- settings --------------------------------------------------------------------------------- */
 
 STANDIN(int, cublasSetStream_v2, (struct cublas_handle * handle, struct sim_stream *stream))
 {
@@ -165,8 +159,6 @@ SETTING(MathMode, math_mode,
 	(value & ~MATH_FLAG_NO_REDUCED_PRECISION) >= 0 && (value & ~MATH_FLAG_NO_REDUCED_PRECISION) <= MATH_MODE_LAST)
 SETTING(AtomicsMode, atomics_mode, value == 0 || value == 1)
 SETTING(SmCountTarget, sm_count_target, value >= 0)
-
-/* --- about the library ------------------------------------------------------------------------ */
 
 STANDIN(int, cublasGetVersion_v2, (__attribute__((unused)) struct cublas_handle * handle, int *version))
 {

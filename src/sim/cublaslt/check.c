@@ -5,8 +5,6 @@
 
 enum order { ORDER_COL, ORDER_ROW, ORDER_LAST = 4 };	/* the others interleave 8-bit integers */
 
-/* --- types ------------------------------------------------------------------------------------ */
-
 struct matmul_row {
 	struct blas_types types;
 	int capability;
@@ -62,8 +60,6 @@ int lt_check_types(const struct blas_head *handle, const struct blas_types *t, i
 	return BLAS_NOT_SUPPORTED;
 }
 
-/* --- shapes ----------------------------------------------------------------------------------- */
-
 static bool is_layout(const struct lt_layout *l)
 {
 	uint64_t least = l->order == ORDER_ROW ? l->cols : l->rows;
@@ -111,8 +107,6 @@ static int check_shapes(const struct lt_problem *p)
 	return do_shapes_fit(p) && do_batches_fit(p) ? BLAS_SUCCESS : BLAS_INVALID_VALUE;
 }
 
-/* --- epilogues -------------------------------------------------------------------------------- */
-
 enum {
 	EPILOGUE_AUX = 128,		/* reads or writes a second matrix */
 };
@@ -140,8 +134,6 @@ static int check_epilogue(const struct lt_problem *p)
 	/* integers have neither bias nor activation, but for an 8-bit result */
 	return p->d->type == R_32I && o->epilogue != 1 ? BLAS_NOT_SUPPORTED : BLAS_SUCCESS;
 }
-
-/* --- narrow types ----------------------------------------------------------------------------- */
 
 enum scale_mode { SCALE_SCALAR, SCALE_VEC16, SCALE_VEC32, SCALE_OUTER, SCALE_VEC128, SCALE_BLOCK128, SCALE_PER_BATCH };
 

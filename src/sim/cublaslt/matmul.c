@@ -9,8 +9,6 @@
 
 enum { ALGO_ID_MAX = 127, WORKSPACE_ALIGNMENT = 16 };
 
-/* --- algorithms ------------------------------------------------------------------------------- */
-
 static size_t workspace_of(const struct lt_algo *algo, const struct lt_problem *p)
 {
 	size_t sum = p->desc->compute == COMPUTE_64F ? sizeof(double) : sizeof(float);
@@ -103,8 +101,6 @@ STANDIN(int, cublasLtMatmulAlgoCheck,
 	return status;
 }
 
-/* --- the product ------------------------------------------------------------------------------ */
-
 static bool is_empty(const struct lt_problem *p)
 {
 	return !p->d->rows || !p->d->cols;
@@ -150,8 +146,6 @@ STANDIN(int, cublasLtMatmul,
 		       ? BLAS_EXECUTION_FAILED
 		       : BLAS_SUCCESS;
 }
-
-/* --- what cannot be stood in for -------------------------------------------------------------- */
 
 STANDIN_REFUSED(cublasLtMatmulAlgoCapGetAttribute, BLAS_NOT_SUPPORTED)
 STANDIN_REFUSED(cublasLtMatrixTransform, BLAS_NOT_SUPPORTED)

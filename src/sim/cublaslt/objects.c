@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- attributes ------------------------------------------------------------------------------- */
-
 struct attribute {
 	int number;
 	size_t offset, bytes;
@@ -89,8 +87,6 @@ ATTRIBUTES(MatrixLayout, lt_layout, layout_attributes)
 ATTRIBUTES(MatmulPreference, lt_preference, preference_attributes)
 ATTRIBUTES(MatmulAlgoConfig, lt_algo, algo_attributes)
 
-/* --- objects ---------------------------------------------------------------------------------- */
-
 /* Stores a copy of `first` on the heap. */
 static int new_object(void **object, const void *first, size_t bytes)
 {
@@ -146,8 +142,6 @@ STANDIN(int, cublasLtMatmulPreferenceDestroy, (void *preference))
 {
 	return free_object(preference);
 }
-
-/* --- handles and the library ------------------------------------------------------------------ */
 
 /* It takes no device memory of its own: workspaces are the caller's. */
 STANDIN(int, cublasLtCreate, (struct blas_head * *handle))

@@ -26,8 +26,6 @@ enum {
 #define SIM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SIM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* ---- handles -------------------------------------------------------------------------------- */
-
 /* Every handle begins with this. Handles live in pools that are never unmapped, so a stale or
  * wrong handle is detected instead of causing a crash. */
 struct sim_head {
@@ -152,8 +150,6 @@ struct sim_event {
 	uint64_t capture_node;
 	struct sim_deps deps;
 };
-
-/* ---- work ----------------------------------------------------------------------------------- */
 
 enum sim_op_kind { SIM_OP_NONE, SIM_OP_KERNEL, SIM_OP_COPY, SIM_OP_FILL, SIM_OP_WAIT,
 	SIM_OP_EVENT,
@@ -284,8 +280,6 @@ struct sim_exec {
 	bool doomed;			/* destroyed while running: the worker frees it */
 };
 
-/* ---- global state --------------------------------------------------------------------------- */
-
 enum sim_state { SIM_FRESH, SIM_READY, SIM_FAILED, SIM_FORKED, SIM_ENDED };
 
 enum sim_need { SIM_NEED_ANY, SIM_NEED_INIT, SIM_NEED_CTX, SIM_NEED_WORK };
@@ -317,8 +311,6 @@ struct sim_tls {
 
 extern struct sim_global sim;
 extern __thread struct sim_tls sim_tls;	/* not initial-exec: a program that loads the driver late has little room for that */
-
-/* ---- what the files share ------------------------------------------------------------------ */
 
 /* sim_config.c */
 int sim_config_load(void);		/* 0, or SIM_UNKNOWN after saying why on stderr */

@@ -5,8 +5,6 @@
 pthread_mutex_t sim_capture_lock = PTHREAD_MUTEX_INITIALIZER;
 struct sim_capture *sim_capture_list;
 
-/* ---- calls that are illegal during a capture ------------------------------------------------ */
-
 static bool unsafe_for(const struct sim_capture *cap, enum sim_capture_mode mine)
 {
 	bool same_thread = pthread_equal(cap->thread, pthread_self());
@@ -117,8 +115,6 @@ int sim_capture_refuse(struct sim_stream *s)
 		code = sim_capture_legacy(s, true);
 	return code ? code : sim_capture_check_unsafe();
 }
-
-/* ---- work and events inside a capture ------------------------------------------------------- */
 
 static int add_locked(struct sim_capture *cap, struct sim_stream *s, const struct sim_op *op)
 {

@@ -23,8 +23,6 @@ static struct sim_cards *cards = &alone;
 static size_t own_row;
 static uint32_t own_pid;		/* getpid() would be a system call for each allocation */
 
-/* ---- processes -------------------------------------------------------------------------------------------- */
-
 #define SKIP6 " %*s %*s %*s %*s %*s %*s"
 
 /* False: there is no such process. A zombie has given everything back. `start` stays 0 where /proc does not say. */
@@ -99,8 +97,6 @@ static void bury(bool zombies)
 			row_clear(row);
 }
 
-/* ---- the lock ----------------------------------------------------------------------------------------------- */
-
 static uint64_t clock_ns(void)
 {
 	struct timespec now;
@@ -131,8 +127,6 @@ static void cards_unlock(void)
 
 	atomic_compare_exchange_strong(&cards->lock, &me, 0);
 }
-
-/* ---- memory ------------------------------------------------------------------------------------------------- */
 
 static size_t sum(int card)
 {
@@ -202,8 +196,6 @@ size_t sim_cards_peak(int card)
 {
 	return (size_t)atomic_load(&cards->peak[card]);
 }
-
-/* ---- the file ------------------------------------------------------------------------------------------------ */
 
 /* Its folder may be gone, and another user may have made it anew: such a file is not ours. All of its pages must exist, or a full
  * disk would end the program at the first access. */

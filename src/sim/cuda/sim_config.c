@@ -46,8 +46,6 @@ int sim_config_load(void)
 	return code;
 }
 
-/* ---- devices -------------------------------------------------------------------------------- */
-
 static void device_uuid(struct sim_uuid *uuid, const struct sim_model *model, int physical)
 {
 	sim_uuid_make(uuid->bytes, model->id, strlen(model->id), physical);

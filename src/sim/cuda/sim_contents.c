@@ -21,8 +21,6 @@
 
 enum { WORDS_MAX = 4096 };		/* parameters have at most 32 KiB */
 
-/* ---- what is known: ranges that the host wrote ---------------------------------------------------------- */
-
 /* What went into a value, as far as that is known. */
 struct hint {
 	unsigned int truth;		/* a True that was False before (sim_truth.c), if this is the current number */
@@ -253,8 +251,6 @@ void sim_contents_freed(sim_addr at, size_t bytes)
 		range_set(at, bytes, SIM_NEVER_WRITTEN, (struct hint){0});
 }
 
-/* ---- kernels that may write ------------------------------------------------------------------------------ */
-
 /* A kernel got the address of something in this range: it may write to all of it. Which parameters it only reads is not known. What
  * was written in pieces is several ranges: those that do not begin where another tensor could are part of it. */
 static void range_doubt(sim_addr at)
@@ -414,8 +410,6 @@ bool sim_contents_compute(const struct sim_piece *piece, size_t pieces)
 	return true;
 }
 
-/* ---- reads that are reported ------------------------------------------------------------------------------ */
-
 static _Atomic(sim_unknown_fn) unknown_fn;
 
 SIM_EXPORT void cuwhy_sim_on_unknown_read(sim_unknown_fn fn);
@@ -502,8 +496,6 @@ void sim_contents_read(sim_addr from, size_t bytes, struct sim_op *copy)
 	else if (state != SIM_KNOWN && fn)
 		answer(copy, bytes, fn(from, bytes, (int)state));
 }
-
-/* ---- what is kept ------------------------------------------------------------------------------------------ */
 
 static _Atomic size_t kept_since;	/* bytes written since the memory in use was measured */
 static _Atomic bool spent;

@@ -115,8 +115,6 @@ static int context_push(struct sim_ctx *ctx)
 	return 0;
 }
 
-/* ---- primary contexts ----------------------------------------------------------------------- */
-
 int sim_cuDevicePrimaryCtxRetain(struct sim_ctx **context, int device)
 {
 	struct sim_device *d;
@@ -215,8 +213,6 @@ int sim_cuDevicePrimaryCtxSetFlags(int device, unsigned int flags)
 {
 	return sim_cuDevicePrimaryCtxSetFlags_v2(device, flags);
 }
-
-/* ---- created contexts ----------------------------------------------------------------------- */
 
 int sim_cuCtxCreate_v2(struct sim_ctx **context, unsigned int flags, int device)
 {

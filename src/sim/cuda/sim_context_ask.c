@@ -148,8 +148,6 @@ int sim_cuCtxDisablePeerAccess(struct sim_ctx *peer)
 	return 0;
 }
 
-/* ---- settings without effect here: they are checked and kept ------------------------------------------- */
-
 int sim_cuCtxSetCacheConfig(int config)
 {
 	if (config < 0 || config > 3)

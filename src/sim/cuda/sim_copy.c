@@ -154,8 +154,6 @@ static sim_addr addr(const void *p)
 	return (sim_addr)(uintptr_t)p;
 }
 
-/* ---- copies --------------------------------------------------------------------------------- */
-
 int sim_cuMemcpy(sim_addr to, sim_addr from, size_t bytes)
 {
 	struct copy c = line(to, SIDE_ANY, from, SIDE_ANY, bytes);

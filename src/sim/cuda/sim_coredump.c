@@ -63,8 +63,6 @@ static bool get_flag(const struct sim_ctx *ctx, int attribute, bool fallback)
 	return in ? in->of[attribute].value[0] != 0 : fallback;
 }
 
-/* ---- the environment ------------------------------------------------------------------------ */
-
 static void env_bool(const char *name, int attribute)
 {
 	const char *text = getenv(name);
@@ -127,8 +125,6 @@ void sim_dump_env(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- what a fault needs to know ------------------------------------------------------------- */
-
 /* %p process, %h host, %t seconds since 1970 */
 void sim_dump_name(char *out, size_t size, const char *pattern)
 {
@@ -172,8 +168,6 @@ void sim_dump_plan(struct sim_ctx *ctx, struct sim_dump_plan *plan)
 		      in ? in->of[FILE_NAME].value : "core.cuda.%h.%p");
 	pthread_mutex_unlock(&lock);
 }
-
-/* ---- exported ------------------------------------------------------------------------------- */
 
 static int setting_get(struct sim_ctx *ctx, int attribute, void *value, size_t *size)
 {

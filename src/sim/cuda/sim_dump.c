@@ -72,8 +72,6 @@ static struct sim_place add_context(struct sim_dump *d, struct sim_place device)
 		sim_dump_add(d, SIM_TAB_CONTEXT, device, &row, sizeof(row), sizeof(row), ".cudbg.ctxtbl.dev0"), 0};
 }
 
-/* ---- modules -------------------------------------------------------------------------------- */
-
 static const struct sim_module **modules_list(const struct sim_dump *d, size_t *count)
 {
 	char *base = atomic_load(&sim.modules.base);
@@ -123,8 +121,6 @@ static void add_modules(struct sim_dump *d, struct sim_place context, unsigned i
 	free(list);
 	free(handles);
 }
-
-/* ---- the grid and where it is running ------------------------------------------------------- */
 
 static void add_grid(struct sim_dump *d, struct sim_place device)
 {

@@ -13,8 +13,6 @@
 
 enum { DATA_STEP = 256, SLOTS = 3, NAME = 24 };	/* bytes apart; addresses of one assertion */
 
-/* ---- words ---------------------------------------------------------------------------------- */
-
 void sim_assert_words(const struct sim_func *f, struct sim_assert_words *w)
 {
 	const char *text = f->assertion, *function, *condition, *colon;
@@ -38,8 +36,6 @@ void sim_assert_words(const struct sim_func *f, struct sim_assert_words *w)
 	snprintf(w->condition, sizeof(w->condition), "%s", condition + 2);
 	w->line = (unsigned int)atoi(colon + 1);
 }
-
-/* ---- code ----------------------------------------------------------------------------------- */
 
 /* ULDC.64 URd, c[0x4][offset] */
 static struct sim_insn_word load_address(unsigned int dest, unsigned int offset)
@@ -78,8 +74,6 @@ void sim_assert_code(struct sim_insn_word out[SIM_ASSERT_INSNS], unsigned int in
 
 	memcpy(out, code, sizeof(code));
 }
-
-/* ---- data ----------------------------------------------------------------------------------- */
 
 struct object {
 	char name[NAME], text[SIM_NAME_MAX];

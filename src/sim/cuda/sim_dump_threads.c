@@ -65,8 +65,6 @@ uint32_t sim_dump_blocks(const struct sim_dump *d)
 	return n;
 }
 
-/* ---- lanes ---------------------------------------------------------------------------------- */
-
 static uint64_t lane_offset(const struct sim_dump *d)
 {
 	return d->fault->insn && !d->fault->asked ? d->offset + 16 : d->offset;
@@ -145,8 +143,6 @@ static void add_lanes(struct sim_dump *d, const struct warp *w, struct sim_place
 		add_registers(d, w, place, w->index * SIM_WARP + rows[place.row].lane);
 	}
 }
-
-/* ---- warps ---------------------------------------------------------------------------------- */
 
 /* Lanes are the participating threads; after an assertion only the ones that failed are left. */
 static void fill_masks(const struct sim_dump *d, struct warp *w)

@@ -2,8 +2,6 @@
  * The exported functions of streams and events. */
 #include "sim/cuda/sim.h"
 
-/* ---- streams -------------------------------------------------------------------------------- */
-
 int sim_cuStreamCreateWithPriority(struct sim_stream **stream, unsigned int flags, int priority)
 {
 	if (!stream || flags > 1)
@@ -102,8 +100,6 @@ int sim_cuStreamQuery(struct sim_stream *stream)
 		return SIM_NOT_READY;
 	return atomic_load(&s->ctx->sticky);
 }
-
-/* ---- events --------------------------------------------------------------------------------- */
 
 int sim_cuEventCreate(struct sim_event **event, unsigned int flags)
 {

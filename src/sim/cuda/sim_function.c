@@ -124,8 +124,6 @@ static int param_info(const struct sim_func *f, size_t index, size_t *offset, si
 	return 0;
 }
 
-/* ---- functions ------------------------------------------------------------------------------ */
-
 int sim_cuFuncGetAttribute(int *value, int attribute, struct sim_func *function)
 {
 	struct sim_func *f = sim_func_get(function);
@@ -234,8 +232,6 @@ int sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, struct
 		return SIM_INVALID_VALUE;
 	return sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, dynamic);
 }
-
-/* ---- kernels in libraries ------------------------------------------------------------------- */
 
 int sim_cuKernelGetFunction(struct sim_func **function, struct sim_func *kernel)
 {

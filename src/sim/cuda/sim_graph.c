@@ -135,8 +135,6 @@ static int instantiate(struct sim_exec **out, struct sim_graph *graph)
 	return 0;
 }
 
-/* ---- exported ------------------------------------------------------------------------------- */
-
 int sim_cuGraphCreate(struct sim_graph **graph, unsigned int flags)
 {
 	if (!graph || flags)

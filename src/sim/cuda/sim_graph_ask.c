@@ -9,8 +9,6 @@
 
 enum node_type { NODE_KERNEL = 0, NODE_COPY = 1, NODE_FILL = 2, NODE_HOST = 3, NODE_EMPTY = 5 };
 
-/* ---- nodes ------------------------------------------------------------------------------------------ */
-
 /* The handle of a graph's last node, which depends on these. NULL: there are no more handles. */
 struct sim_node *sim_node_new(struct sim_graph *g, const struct sim_deps *deps)
 {
@@ -172,8 +170,6 @@ int sim_cuGraphDebugDotPrint(struct sim_graph *graph, const char *path, unsigned
 	fprintf(file, "}\n}\n");
 	return fclose(file) ? SIM_OPERATING_SYSTEM : 0;
 }
-
-/* ---- objects of the program that graphs refer to ----------------------------------------------------- */
 
 static pthread_mutex_t object_lock = PTHREAD_MUTEX_INITIALIZER;
 

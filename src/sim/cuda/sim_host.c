@@ -187,8 +187,6 @@ int sim_cuMemHostGetFlags(unsigned int *flags, void *host)
 	return code;
 }
 
-/* ---- pointer attributes --------------------------------------------------------------------- */
-
 static bool on_host(const struct sim_mem *mem)
 {
 	return mem->kind == SIM_MEM_HOST || mem->kind == SIM_MEM_REGISTERED;

@@ -28,8 +28,6 @@ void sim_funcs_free(struct sim_func *f)
 	}
 }
 
-/* ---- the image ------------------------------------------------------------------------------ */
-
 /* May code for this architecture (86, suffix 'a', 'f' or none) run as it is on the device? */
 static bool sass_fits(const struct sim_model *m, int arch, char suffix)
 {

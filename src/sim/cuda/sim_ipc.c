@@ -27,8 +27,6 @@ struct ipc_handle {
 };
 _Static_assert(sizeof(struct ipc_handle) <= sizeof(struct sim_ipc), "a handle has 64 bytes");
 
-/* ---- the exporting process ---------------------------------------------------------------------------- */
-
 /* Files of pages that small blocks share: they stay. */
 struct shared_page {
 	struct shared_page *next;
@@ -146,8 +144,6 @@ void sim_ipc_forget(struct sim_mem *mem)
 	mem->shared = 0;
 }
 
-/* ---- the other process -------------------------------------------------------------------------------- */
-
 static int file_open(const struct ipc_handle *h)
 {
 	char path[64];
@@ -219,8 +215,6 @@ int sim_cuIpcCloseMemHandle(sim_addr address)
 	pthread_mutex_unlock(&sim_mem_lock);
 	return code;
 }
-
-/* ---- events: in the other process they are always done ------------------------------------------------- */
 
 int sim_cuIpcGetEventHandle(void *handle, struct sim_event *event)
 {

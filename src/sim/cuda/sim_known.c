@@ -27,8 +27,6 @@ static bool is_zero(const void *value, size_t unit)
 	return memcmp(value, zeros, unit) == 0;
 }
 
-/* ---- arange ------------------------------------------------------------------------------------------------- */
-
 /* In the order of AT_DISPATCH_ALL_TYPES_AND2(Half, BFloat16): the number of the innermost lambda in the kernel's name. Integers are
  * computed in 64 bits, the small floats as float. The same in the wheels of 2.4, 2.6, 2.8, 2.11 and 2.15. */
 enum ramp_type { RAMP_NONE, RAMP_U8, RAMP_I8, RAMP_I32, RAMP_I64, RAMP_I16, RAMP_F64, RAMP_F32, RAMP_F16, RAMP_BF16, RAMP_TYPES };
@@ -117,8 +115,6 @@ void sim_known_ramp(const struct sim_op *op)
 	}
 }
 
-/* ---- which kernel it is ----------------------------------------------------------------------------------------- */
-
 /* Elements that lie side by side, and need no conversion. */
 static bool is_plain(const char *name)
 {
@@ -161,8 +157,6 @@ enum sim_known sim_known_kind(struct sim_func *f)
 	}
 	return (enum sim_known)kind;
 }
-
-/* ---- fills -------------------------------------------------------------------------------------------------------- */
 
 bool sim_known_op(const struct sim_func *f, enum sim_known kind, void **params, struct sim_op *op)
 {

@@ -260,8 +260,6 @@ static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *
 	return code || !more ? code : sim_work_submit(l->stream, &behind, NULL);
 }
 
-/* ---- exported ------------------------------------------------------------------------------- */
-
 int sim_cuLaunchKernel(struct sim_func *function, unsigned int gx, unsigned int gy,
 		       unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
 		       unsigned int shared, struct sim_stream *stream, void **params, void **extra)

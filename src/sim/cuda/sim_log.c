@@ -126,8 +126,6 @@ void sim_log_returning(const char *name, int code)
 	log_message(message);
 }
 
-/* ---- exported ------------------------------------------------------------------------------- */
-
 int sim_cuGetErrorName(int code, const char **name)
 {
 	if (!name)

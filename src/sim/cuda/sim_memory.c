@@ -123,8 +123,6 @@ int sim_mem_kind_of(sim_addr address)
 	return kind;
 }
 
-/* ---- the ledger ----------------------------------------------------------------------------- */
-
 /* How much device memory a block uses: the driver allocates multiples of 512 bytes, and large
  * blocks in pages of 2 MiB. */
 size_t sim_mem_round(size_t bytes)

@@ -58,8 +58,6 @@ struct sim_mempool *sim_mempool_of(struct sim_device *dev)
 	return p;
 }
 
-/* ---- what is reserved: all of these need sim_mem_lock ---------------------------------------------- */
-
 int sim_mempool_take(struct sim_mempool *p, size_t bytes)
 {
 	struct sim_device *dev = &sim.devices[p->device];
@@ -108,8 +106,6 @@ void sim_mempools_trim(struct sim_device *dev)
 		pool_shrink(dev->pool, dev->pool->threshold);
 	pthread_mutex_unlock(&sim_mem_lock);
 }
-
-/* ---- exported --------------------------------------------------------------------------------------- */
 
 static struct sim_mempool *pool_get(void *handle)
 {
@@ -286,8 +282,6 @@ int sim_cuMemPoolGetAccess(int *flags, void *pool, const struct sim_location *lo
 	*flags = location->id == p->device ? 3 : p->access[location->id];
 	return 0;
 }
-
-/* ---- memory of graphs: it is taken when they are captured, from the same pool ----------------------- */
 
 int sim_cuDeviceGetGraphMemAttribute(int device, int attribute, void *value)
 {

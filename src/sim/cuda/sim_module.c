@@ -45,8 +45,6 @@ static int load_begin(struct sim_ctx *ctx)
 	return atomic_load(&ctx->sticky);
 }
 
-/* ---- modules -------------------------------------------------------------------------------- */
-
 int sim_cuModuleLoadData(struct sim_module **module, const void *image)
 {
 	struct sim_ctx *ctx = sim_ctx_current();
@@ -201,8 +199,6 @@ int sim_cuModuleGetGlobal_v2(sim_addr *address, size_t *bytes, struct sim_module
 		return SIM_INVALID_HANDLE;
 	return mod->real ? sim_real_variable(mod, sim_ctx_current()->device, name, false, address, bytes) : SIM_NOT_FOUND;
 }
-
-/* ---- libraries ------------------------------------------------------------------------------ */
 
 static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;	/* for the kernels of libraries with real code */
 

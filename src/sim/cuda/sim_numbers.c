@@ -38,8 +38,6 @@ static bool param_is(const struct sim_func *f, size_t index, size_t bytes)
 	return sim_real_param(f, index, &size) != SIZE_MAX && size == bytes;
 }
 
-/* ---- cat -------------------------------------------------------------------------------------------------- */
-
 /* CatArrayBatchedCopy…(T *out, inputs, sizes and strides of the result, …), with one row of blocks for each input. The inputs have room for
  * 128 without gaps, or for 64 of any kind: their addresses, offsets in the result, sizes, numbers of elements, a byte, and for the latter
  * their shapes. */
@@ -99,8 +97,6 @@ static struct numbers *join(const struct sim_func *f, unsigned int inputs, void 
 	return n;
 }
 
-/* ---- sum, max, min -------------------------------------------------------------------------------------------- */
-
 /* reduce_kernel(ReduceOp), here of one dimension to one number. */
 struct reduction {
 	unsigned char identity[16];
@@ -129,8 +125,6 @@ static struct numbers *reduce(const struct sim_func *f, enum sim_known kind, voi
 						 .from_bytes = (size_t)r->inputs * NUMBER_BYTES};
 	return n;
 }
-
-/* ---- +, <, > -------------------------------------------------------------------------------------------------- */
 
 /* elementwise_kernel(int n, functor, pointers): the result, then what it is computed from. */
 enum { PARAM_N, PARAM_FUNCTOR, PARAM_POINTERS };
@@ -175,8 +169,6 @@ static bool compare(int64_t how, int64_t a, int64_t b)
 	default: return a < b;
 	}
 }
-
-/* ---- in the stream --------------------------------------------------------------------------------------------- */
 
 /* They wrap around, as on the GPU. */
 static int64_t plus(int64_t a, int64_t factor, int64_t b)

@@ -54,8 +54,6 @@ static void run_nothing(const struct sim_op *op, struct sim_fault *fault)
 
 static const struct sim_kernel_row real_row = {.name = "", .mangled = "", .params = "", .code = "", .run = run_nothing};
 
-/* ---- loading: which code, and where it is ------------------------------------------------------- */
-
 static uint32_t magic_of(const void *image)
 {
 	uint32_t magic;
@@ -210,8 +208,6 @@ void sim_real_free(struct sim_module *mod)
 	mod->real = NULL;
 }
 
-/* ---- opening: what is in it --------------------------------------------------------------------- */
-
 static int code_of_errno(int error)
 {
 	return error == -ENOMEM ? SIM_OUT_OF_MEMORY : error ? SIM_INVALID_IMAGE : 0;
@@ -361,8 +357,6 @@ size_t sim_real_param(const struct sim_func *f, size_t index, size_t *bytes)
 	*bytes = p->size;
 	return p->offset;
 }
-
-/* ---- device memory: code and variables ---------------------------------------------------------- */
 
 /* Lazy loading brings kernel by kernel; the driver's own share comes with the first. Needs sim_mem_lock. */
 static int code_take(struct sim_device *dev, const struct sim_func *f)

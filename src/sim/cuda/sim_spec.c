@@ -68,8 +68,6 @@ static bool is_word(const char *text, size_t length, const char *word)
 	return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* --- what is wrong ---------------------------------------------------------------------------- */
-
 static void hint_add(struct sim_spec_error *why, const char *word)
 {
 	size_t used = strlen(why->hint);
@@ -119,8 +117,6 @@ static bool bad_value(const struct key *k, const char *text, size_t length, stru
 	}
 	return false;
 }
-
-/* --- values ----------------------------------------------------------------------------------- */
 
 static bool read_number(const char *text, size_t length, long *out)
 {
@@ -203,8 +199,6 @@ static bool read_value(struct sim_config *c, const struct key *k, const char *te
 	}
 	return false;
 }
-
-/* --- the whole -------------------------------------------------------------------------------- */
 
 static bool read_pair(struct sim_config *c, const char *pair, size_t length, struct sim_spec_error *why)
 {

@@ -65,8 +65,6 @@ void sim_stream_wait(struct sim_stream *s, uint64_t seq)
 	pthread_mutex_unlock(&s->sleep_lock);
 }
 
-/* ---- the worker ----------------------------------------------------------------------------- */
-
 static void worker_sleep(struct sim_stream *s)
 {
 	for (int i = 0; i < SPINS; i++) {
@@ -129,8 +127,6 @@ static void worker_start(struct sim_stream *s)
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
-
-/* ---- producers ------------------------------------------------------------------------------ */
 
 static uint64_t push_locked(struct sim_stream *s, const struct sim_op *op)
 {

@@ -7,8 +7,6 @@
 
 enum { WAIT_GEQ = 0, WAIT_EQ = 1, WAIT_AND = 2, WAIT_NOR = 3, WAIT_FLUSH = 1 << 30 };
 
-/* ---- values in memory ----------------------------------------------------------------------------------- */
-
 struct value {
 	sim_addr address;
 	uint64_t value;
@@ -113,8 +111,6 @@ int sim_cuStreamWaitValue64(struct sim_stream *stream, sim_addr address, unsigne
 	return sim_cuStreamWaitValue64_v2(stream, address, value, flags);
 }
 
-/* ---- callbacks ------------------------------------------------------------------------------------------ */
-
 struct callback {
 	sim_stream_fn fn;
 	struct sim_stream *stream;
@@ -156,8 +152,6 @@ int sim_cuStreamAddCallback(struct sim_stream *stream, sim_stream_fn function, v
 		free(c);
 	return code;
 }
-
-/* ---- identity ------------------------------------------------------------------------------------------- */
 
 int sim_cuStreamGetId(struct sim_stream *stream, unsigned long long *id)
 {

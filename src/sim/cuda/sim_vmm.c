@@ -256,8 +256,6 @@ int sim_cuMemSetAccess(sim_addr address, size_t bytes, const struct sim_access *
 	return code;
 }
 
-/* ---- handles ------------------------------------------------------------------------------------------- */
-
 enum { TYPE_FILE = 1 };		/* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
 
 static struct sim_mem_handle *handle_get(unsigned long long handle)

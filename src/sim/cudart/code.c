@@ -103,8 +103,6 @@ int rt_variable(const void *host, sim_addr *address, size_t *bytes)
 	return code ? code : cuLibraryGetGlobal(address, bytes, s->image->library, s->name);
 }
 
-/* --- called by the start-up code of programs and libraries ------------------------------------- */
-
 STANDIN(void **, __cudaRegisterFatBinary, (void *wrapper))
 {
 	struct image *image = calloc(1, sizeof(*image));
@@ -168,8 +166,6 @@ RUNTIME(__cudaGetKernel, (struct sim_func * *kernel, const void *function))
 
 	return rt_done(code ? code : rt_kernel(function, kernel));
 }
-
-/* --- what is known about them ------------------------------------------------------------------ */
 
 RUNTIME(cudaGetSymbolAddress, (void **address, const void *symbol))
 {
@@ -347,8 +343,6 @@ RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, const void 
 {
 	return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, dynamic, 0);
 }
-
-/* --- libraries loaded by the program itself ---------------------------------------------------- */
 
 RUNTIME(cudaLibraryLoadData, (struct sim_library * *library, const void *image, int *jit, void **jit_values,
 			      unsigned int jit_count, int *options, void **values, unsigned int count))

@@ -84,8 +84,6 @@ int rt_device(void)
 	return device;
 }
 
-/* --- errors ----------------------------------------------------------------------------------- */
-
 RUNTIME(cudaGetLastError, (void))
 {
 	int code = last_error;
@@ -98,8 +96,6 @@ RUNTIME(cudaPeekAtLastError, (void))
 {
 	return last_error;
 }
-
-/* --- devices ---------------------------------------------------------------------------------- */
 
 RUNTIME(cudaDriverGetVersion, (int *version))
 {

@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-/* --- <<<grid, block, shared, stream>>> ---------------------------------------------------------- */
-
 struct call {
 	struct rt_dim3 grid, block;
 	size_t shared;
@@ -40,8 +38,6 @@ RUNTIME(__cudaPopCallConfiguration, (struct rt_dim3 * grid, struct rt_dim3 *bloc
 	*(struct sim_stream **)stream = c->stream;
 	return 0;
 }
-
-/* --- launches ---------------------------------------------------------------------------------- */
 
 /* The runtime calls a wrong grid, block or shared size a configuration. */
 static int launch_code(int code)
@@ -117,8 +113,6 @@ RUNTIME(cudaLaunchKernelExC, (const struct launch_config *c, const void *functio
 	};
 	return rt_done(launch_code(cuLaunchKernelEx(&config, k, args, NULL)));
 }
-
-/* --- host functions ---------------------------------------------------------------------------- */
 
 RUNTIME(cudaLaunchHostFunc, (struct sim_stream * stream, sim_host_fn function, void *data))
 {

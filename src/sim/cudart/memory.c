@@ -10,8 +10,6 @@ static sim_addr address_of(const void *pointer)
 	return (uintptr_t)pointer;
 }
 
-/* --- allocations ------------------------------------------------------------------------------- */
-
 /* Zero bytes are a null pointer, not an error as for the driver. */
 RUNTIME(cudaMalloc, (void **out, size_t bytes))
 {
@@ -80,8 +78,6 @@ RUNTIME(cudaMemGetInfo, (size_t * free_bytes, size_t *total))
 	RT_WITH_CONTEXT(cuMemGetInfo_v2(free_bytes, total));
 }
 
-/* --- memory of the host ------------------------------------------------------------------------ */
-
 RUNTIME(cudaHostAlloc, (void **out, size_t bytes, unsigned int flags))
 {
 	RT_WITH_CONTEXT(cuMemHostAlloc(out, bytes, flags));
@@ -126,8 +122,6 @@ RUNTIME(cudaHostGetFlags, (unsigned int *flags, void *pointer))
 	RT_WITH_CONTEXT(cuMemHostGetFlags(flags, pointer));
 }
 
-/* --- pointers ---------------------------------------------------------------------------------- */
-
 /* cudaPointerAttributes: CUDA 13 has more room at its end. */
 struct pointer_attributes {
 	int type, device;
@@ -164,8 +158,6 @@ RUNTIME(cudaPointerGetAttributes, (struct pointer_attributes * a, const void *po
 	a->host_pointer = on_host;
 	return 0;
 }
-
-/* --- copies ------------------------------------------------------------------------------------ */
 
 enum { KIND_MAX = 4 };		/* cudaMemcpyDefault; addresses tell the direction anyway */
 
@@ -273,8 +265,6 @@ RUNTIME(cudaMemset2DAsync,
 	return rt_done(code || !width || !height ?
 		code : cuMemsetD2D8Async(address_of(to), pitch, (unsigned char)value, width, height, stream));
 }
-
-/* --- between processes ------------------------------------------------------------------------- */
 
 RUNTIME(cudaIpcGetMemHandle, (void *handle, void *pointer))
 {

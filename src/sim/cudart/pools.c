@@ -3,8 +3,6 @@
  */
 #include "sim/cudart/cudart.h"
 
-/* --- memory pools ------------------------------------------------------------------------------ */
-
 RUNTIME(cudaMemPoolGetAttribute, (void *pool, int attribute, void *value))
 {
 	RT_WITH_DRIVER(cuMemPoolGetAttribute(pool, attribute, value));
@@ -50,8 +48,6 @@ RUNTIME(cudaDeviceSetGraphMemAttribute, (int device, int attribute, void *value)
 	RT_WITH_DRIVER(cuDeviceSetGraphMemAttribute(device, attribute, value));
 }
 
-/* --- events between processes ------------------------------------------------------------------- */
-
 RUNTIME(cudaIpcGetEventHandle, (void *handle, struct sim_event *event))
 {
 	RT_WITH_CONTEXT(cuIpcGetEventHandle(handle, event));
@@ -61,8 +57,6 @@ RUNTIME(cudaIpcOpenEventHandle, (struct sim_event * *event, struct sim_ipc handl
 {
 	RT_WITH_CONTEXT(cuIpcOpenEventHandle(event, handle));
 }
-
-/* --- graphs ------------------------------------------------------------------------------------- */
 
 /* CUDA 13 gave the name of the older form to the one with edge data. */
 #if SONAME_MAJOR < 13

@@ -3,8 +3,6 @@
  */
 #include "sim/cudart/cudart.h"
 
-/* --- streams ----------------------------------------------------------------------------------- */
-
 RUNTIME(cudaStreamCreate, (struct sim_stream * *stream))
 {
 	RT_WITH_CONTEXT(cuStreamCreate(stream, 0));
@@ -50,8 +48,6 @@ RUNTIME(cudaStreamWaitEvent, (struct sim_stream * stream, struct sim_event *even
 	RT_WITH_CONTEXT(cuStreamWaitEvent(stream, event, flags));
 }
 
-/* --- events ------------------------------------------------------------------------------------ */
-
 RUNTIME(cudaEventCreate, (struct sim_event * *event))
 {
 	RT_WITH_CONTEXT(cuEventCreate(event, 0));
@@ -91,8 +87,6 @@ RUNTIME(cudaEventElapsedTime, (float *ms, struct sim_event *start, struct sim_ev
 {
 	RT_WITH_CONTEXT(cuEventElapsedTime(ms, start, end));
 }
-
-/* --- capture ----------------------------------------------------------------------------------- */
 
 RUNTIME(cudaStreamBeginCapture, (struct sim_stream * stream, int mode))
 {
@@ -142,8 +136,6 @@ RUNTIME(cudaThreadExchangeStreamCaptureMode, (int *mode))
 {
 	RT_WITH_DRIVER(cuThreadExchangeStreamCaptureMode(mode));
 }
-
-/* --- graphs ------------------------------------------------------------------------------------ */
 
 RUNTIME(cudaGraphCreate, (struct sim_graph * *graph, unsigned int flags))
 {

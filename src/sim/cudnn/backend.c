@@ -21,8 +21,6 @@ const char *dnn_operation_name(enum dnn_kind kind)
 	return kinds[kind].operation;
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
-
 /* Bytes of a value; enumerations have 4. */
 static size_t value_bytes(int type)
 {
@@ -119,8 +117,6 @@ int dnn_set(struct dnn_node *n, int attribute, int type, int64_t count, const vo
 	return DNN_SUCCESS;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------ */
-
 struct dnn_node *dnn_node_new(enum dnn_kind kind)
 {
 	struct dnn_node *n = calloc(1, sizeof(*n));
@@ -180,8 +176,6 @@ DNN(cudnnBackendDestroyDescriptor, (struct dnn_descriptor * d))
 	return DNN_SUCCESS;
 }
 
-/* --- setting ---------------------------------------------------------------------------------- */
-
 enum { NODES_MAX = 4096 };
 
 /* Descriptors become the nodes behind them. All must be finalized. */
@@ -237,8 +231,6 @@ DNN(cudnnBackendSetAttribute, (struct dnn_descriptor * d, int attribute, int typ
 	return type == VALUE_NODE ? set_nodes(d->node, attribute, count, elements)
 				  : dnn_set(d->node, attribute, type, count, elements);
 }
-
-/* --- finalizing ------------------------------------------------------------------------------- */
 
 /* cudnnBackendNumericalNote_t, cudnnBackendBehaviorNote_t, cudnnBackendHeurMode_t */
 enum { NOTE_TENSOR_CORE = 0 };
@@ -406,8 +398,6 @@ DNN(cudnnBackendFinalize, (struct dnn_descriptor * d))
 	return status;
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
-
 /* The program brings descriptors of its own, which become those of the answer. */
 static int give_nodes(const struct dnn_value *v, int64_t wanted, struct dnn_descriptor *const *descriptors)
 {
@@ -445,8 +435,6 @@ DNN(cudnnBackendGetAttribute,
 	memcpy(elements, v->data, value_bytes(type) * (size_t)(v->count < wanted ? v->count : wanted));
 	return DNN_SUCCESS;
 }
-
-/* --- running ---------------------------------------------------------------------------------- */
 
 DNN(cudnnBackendExecute, (struct dnn_handle * h, struct dnn_descriptor *plan, struct dnn_descriptor *pack))
 {

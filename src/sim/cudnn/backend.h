@@ -110,8 +110,6 @@ int dnn_set(struct dnn_node *n, int attribute, int type, int64_t count, const vo
 
 const char *dnn_operation_name(enum dnn_kind kind);
 
-/* --- graphs (graph.c) ------------------------------------------------------------------------- */
-
 /* What a graph computes, as far as an engine has to know. */
 struct dnn_work {
 	char kernel[40];

@@ -45,8 +45,6 @@ static int launch(struct dnn_handle *h, const char *operation, const struct dnn_
 	return dnn_launch(h, operation, x->type, layouts[x->dims > 4][dnn_channels_last(x)]);
 }
 
-/* --- sizes ------------------------------------------------------------------------------------ */
-
 DNN(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
     (struct dnn_handle * h, int mode, int ops, const struct dnn_shape *x, const struct dnn_shape *z,
      const struct dnn_shape *y, const struct dnn_shape *w, const struct dnn_activation *activation, size_t *bytes))
@@ -93,8 +91,6 @@ DNN(cudnnGetBatchNormalizationTrainingExReserveSpaceSize,
 		*bytes = reserve_bytes(ops, x);
 	return status;
 }
-
-/* --- running ---------------------------------------------------------------------------------- */
 
 /* Two optional pointers: both or none. */
 static bool paired(const void *a, const void *b)

@@ -48,8 +48,6 @@ static const struct algorithm *find_algorithm(enum dnn_pass pass, int number)
 	return NULL;
 }
 
-/* --- one convolution -------------------------------------------------------------------------- */
-
 static int make_conv(struct dnn_conv *c, enum dnn_pass pass, const struct dnn_shape *x, const struct dnn_shape *w,
 		     const struct dnn_convolution *d, const struct dnn_shape *y)
 {
@@ -125,8 +123,6 @@ DNN(cudnnGetConvolutionBackwardFilterWorkspaceSize,
 {
 	return workspace_size(h, DNN_WGRAD, x, dw, d, dy, algorithm, bytes);
 }
-
-/* --- which algorithm -------------------------------------------------------------------------- */
 
 /* cudnnConvolutionFwdAlgoPerf_t and its two siblings. */
 struct performance {
@@ -238,8 +234,6 @@ DNN(cudnnFindConvolutionBackwardFilterAlgorithmEx,
 	DNN_NEEDS(x_data && dy_data && dw_data);
 	return find_algorithms(h, DNN_WGRAD, x, dw, d, dy, workspace, bytes, wanted, found, results);
 }
-
-/* --- running ---------------------------------------------------------------------------------- */
 
 /* A convolution that is to run: checked, and with a workspace that is large enough. */
 static int ready(struct dnn_conv *c, struct dnn_handle *h, enum dnn_pass pass, const struct dnn_shape *x,

@@ -47,8 +47,6 @@ static size_t workspace(const struct dnn_shape *p, int longest)
 	return (size_t)p->dim[0] * (size_t)p->dim[1] * states * CTC_TABLES * sizeof(float) + dnn_bytes(p);
 }
 
-/* --- labels on the host ----------------------------------------------------------------------- */
-
 static int longest_label(const struct dnn_shape *p, const int *label_lengths, const int *input_lengths, int *longest)
 {
 	DNN_NEEDS(label_lengths && input_lengths);
@@ -93,8 +91,6 @@ DNN(cudnnCTCLoss, (struct dnn_handle * h, const struct dnn_shape *probabilities,
 	DNN_REQUIRE(space && bytes >= workspace(probabilities, longest), DNN_BAD_PARAM);
 	return dnn_launch(h, "ctc_loss", DNN_FLOAT, NULL);
 }
-
-/* --- labels on the device: only the longest is known ------------------------------------------- */
 
 DNN(cudnnGetCTCLossWorkspaceSize_v8,
     (struct dnn_handle * h, int algorithm, const struct dnn_ctc *c, const struct dnn_shape *probabilities,

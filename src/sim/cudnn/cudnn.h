@@ -25,8 +25,6 @@ const char *dnn_type_text(int type);
 
 #define DNN(name, params) STANDIN(int, name, params)
 
-/* --- errors ----------------------------------------------------------------------------------- */
-
 /* Keeps the reason for cudnnGetLastErrorString and returns the status. */
 int dnn_fail(int status, const char *reason);
 
@@ -38,8 +36,6 @@ int dnn_fail(int status, const char *reason);
 	} while (0)
 /* A pointer that must not be null; in functions that older versions of cuDNN have, too. */
 #define DNN_NEEDS(pointer) DNN_REQUIRE(pointer, DNN_BAD_PARAM)
-
-/* --- versions and devices --------------------------------------------------------------------- */
 
 /* As cudnnGetVersion reports it: 91900 is 9.19.0. */
 int dnn_version(void);
@@ -60,12 +56,8 @@ struct dnn_handle {
 	sim_addr memory;
 };
 
-/* --- kernels ---------------------------------------------------------------------------------- */
-
 /* Launches cudnn_OPERATION_TYPE or, with a layout, cudnn_OPERATION_TYPE_LAYOUT in the handle's stream. Returns a status. */
 int dnn_launch(const struct dnn_handle *h, const char *operation, int type, const char *layout);
-
-/* --- shapes ----------------------------------------------------------------------------------- */
 
 enum { DNN_DIMS_MAX = 8, DNN_SPATIAL_MAX = DNN_DIMS_MAX - 2 };
 
@@ -82,8 +74,6 @@ bool dnn_channels_last(const struct dnn_shape *s);
 bool dnn_same_dims(const struct dnn_shape *a, const struct dnn_shape *b);
 /* Strides of a tensor without gaps, in the given order. */
 void dnn_pack(struct dnn_shape *s, bool channels_last);
-
-/* --- convolutions ----------------------------------------------------------------------------- */
 
 enum dnn_pass { DNN_FPROP, DNN_DGRAD, DNN_WGRAD };
 

@@ -23,8 +23,6 @@
 #include "sim/cudnn/descriptors.def"
 #undef DESCRIPTOR
 
-/* --- tensors and filters ---------------------------------------------------------------------- */
-
 /* Dimensions of a tensor that this interface can describe: at most 2^31 elements. */
 static int check_dims(int type, int count, const int *dims)
 {
@@ -113,8 +111,6 @@ DNN(cudnnGetFilterNdDescriptor,
 	return DNN_SUCCESS;
 }
 
-/* --- convolutions ----------------------------------------------------------------------------- */
-
 DNN(cudnnSetConvolutionNdDescriptor, (struct dnn_convolution * c, int spatial, const int *pad, const int *stride,
 				      const int *dilation, int mode, int type))
 {
@@ -153,8 +149,6 @@ DNN(cudnnSetConvolutionMathType, (struct dnn_convolution * c, int math))
 	c->math = math;
 	return DNN_SUCCESS;
 }
-
-/* --- activations and pooling ------------------------------------------------------------------ */
 
 DNN(cudnnSetActivationDescriptor, (struct dnn_activation * a, int mode, int nan, double limit))
 {

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- tensors ---------------------------------------------------------------------------------- */
-
 static const int64_t *numbers(const struct dnn_node *n, int attribute, int64_t *count)
 {
 	const struct dnn_value *v = dnn_get(n, attribute);
@@ -49,8 +47,6 @@ static struct dnn_shape shape_of(const struct dnn_node *n)
 	}
 	return s;
 }
-
-/* --- convolutions ----------------------------------------------------------------------------- */
 
 static bool all_at_least(const struct dnn_node *n, int attribute, int64_t count, int64_t least)
 {
@@ -121,8 +117,6 @@ static int make_conv(struct dnn_conv *c, const struct dnn_node *operation, const
 	return dnn_conv_check(c);
 }
 
-/* --- operations ------------------------------------------------------------------------------- */
-
 static int check_matmul(const struct dnn_node *n)
 {
 	const struct dnn_node *a = dnn_get_node(n, MATMUL_A), *b = dnn_get_node(n, MATMUL_B),
@@ -163,8 +157,6 @@ int dnn_check_graph(const struct dnn_node *n)
 		DNN_REQUIRE(dnn_operation_name(operations[i]->kind), DNN_BAD_PARAM_DESCRIPTOR_TYPE);
 	return DNN_SUCCESS;
 }
-
-/* --- what a graph computes -------------------------------------------------------------------- */
 
 /* The operation that a fused graph is named after: the first of these that it has. */
 static const enum dnn_kind leading[] = {
@@ -236,8 +228,6 @@ struct dnn_work dnn_graph_work(const struct dnn_node *graph)
 	return w;
 }
 
-/* --- engines ---------------------------------------------------------------------------------- */
-
 bool dnn_engine_runs(const struct dnn_work *w, enum dnn_engine engine, const struct dnn_device *d)
 {
 	if (d->capability < w->oldest)
@@ -261,8 +251,6 @@ int dnn_graph_launch(const struct dnn_node *graph, const struct dnn_handle *h)
 
 	return w.is_conv ? dnn_conv_launch(&w.conv, h) : dnn_launch(h, w.kernel, w.type, NULL);
 }
-
-/* --- variant packs ---------------------------------------------------------------------------- */
 
 int dnn_check_pack(const struct dnn_node *n)
 {

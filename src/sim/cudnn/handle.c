@@ -10,8 +10,6 @@
 
 #include "sim/cudnn/sizes.h"
 
-/* --- types ------------------------------------------------------------------------------------ */
-
 static const struct {
 	int bits;
 	const char *text;
@@ -30,8 +28,6 @@ const char *dnn_type_text(int type)
 {
 	return dnn_type_bits(type) ? types[type].text : "unknown";
 }
-
-/* --- errors ----------------------------------------------------------------------------------- */
 
 static const struct {
 	int number;
@@ -70,8 +66,6 @@ STANDIN(void, cudnnGetLastErrorString, (char *message, size_t size))
 		message[0] = 0;
 	last_reason = NULL;
 }
-
-/* --- devices and handles ---------------------------------------------------------------------- */
 
 /* The driver's numbers for cuDeviceGetAttribute. */
 enum { ATTR_SMS = 16, ATTR_THREADS_PER_SM = 39, ATTR_MAJOR = 75, ATTR_MINOR = 76 };
@@ -163,8 +157,6 @@ DNN(cudnnGetStream, (struct dnn_handle * h, struct sim_stream **stream))
 	*stream = h->stream;
 	return DNN_SUCCESS;
 }
-
-/* --- kernels ---------------------------------------------------------------------------------- */
 
 enum { NAME_BYTES = 64 };
 

@@ -58,8 +58,6 @@ DNN(cudnnSetRNNDataDescriptor, (struct dnn_rnn_data * d, int type, int layout, i
 	return DNN_SUCCESS;
 }
 
-/* --- weights ---------------------------------------------------------------------------------- */
-
 static int gates(const struct dnn_rnn *r)
 {
 	return r->cell == CELL_LSTM ? 4 : r->cell == CELL_GRU ? 3 : 1;
@@ -190,8 +188,6 @@ DNN(cudnnGetRNNWeightParams,
 	       bias_address);
 	return DNN_SUCCESS;
 }
-
-/* --- spaces ----------------------------------------------------------------------------------- */
 
 static size_t element(const struct dnn_rnn *r)
 {
@@ -346,8 +342,6 @@ DNN(cudnnGetRNNTempSpaceSizes, (struct dnn_handle * h, const struct dnn_rnn *r, 
 		*reserve = mode == FORWARD_TRAINING ? reserve_bytes(r, x) : 0;
 	return DNN_SUCCESS;
 }
-
-/* --- running ---------------------------------------------------------------------------------- */
 
 static const char *kernel_name(const struct dnn_rnn *r, int pass)
 {

@@ -46,8 +46,6 @@ void dnn_pack(struct dnn_shape *s, bool channels_last)
 	}
 }
 
-/* --- convolutions ----------------------------------------------------------------------------- */
-
 static int64_t output_size(const struct dnn_conv *c, int i)
 {
 	int64_t window = (c->w.dim[2 + i] - 1) * c->dilation[i] + 1;

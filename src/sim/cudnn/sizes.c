@@ -28,8 +28,6 @@ static size_t power_of_two(size_t n, size_t least, size_t most)
 	return power;
 }
 
-/* --- convolutions ----------------------------------------------------------------------------- */
-
 /* A convolution as the rules see it. Channels are those of one group. */
 struct problem {
 	enum dnn_pass pass;
@@ -101,8 +99,6 @@ static int padding_copies(const struct problem *p, size_t inputs, size_t outputs
 	return which;
 }
 
-/* --- partial sums of a weight gradient -------------------------------------------------------- */
-
 /* Whole gradients: as many as there are multiprocessors for one. */
 static size_t gradients(const struct problem *p, size_t tile_outputs, size_t tile_inputs, size_t terms)
 {
@@ -158,8 +154,6 @@ static size_t sums(const struct problem *p)
 
 	return p->pass == DNN_WGRAD && large ? gradient_tiles(p) : 0;
 }
-
-/* --- engines ---------------------------------------------------------------------------------- */
 
 /* The weights with channels first: one product per image, in float. That it is not so where copies are smaller follows from the peak of
  * ResNet-50 in float: it would be 106 MiB higher. */
@@ -289,8 +283,6 @@ size_t dnn_conv_workspace(const struct dnn_conv *c, enum dnn_engine engine, cons
 		return channels_last(&p);
 	return copies(&p, channels_first_copies(&p), padded(&p, p.inputs), padded(&p, p.outputs)) + sums(&p);
 }
-
-/* --- others ----------------------------------------------------------------------------------- */
 
 size_t dnn_conv_offsets(const struct dnn_conv *c)
 {

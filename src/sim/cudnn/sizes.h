@@ -13,8 +13,6 @@
 
 #include "sim/cudnn/cudnn.h"
 
-/* --- constants -------------------------------------------------------------------------------- */
-
 enum {
 	/* cudnnCreate: not known. On an H200 with torch 2.11, the first step of ResNet-50 adds 152 MiB (fp32) and 148 MiB (bf16) outside of
 	 * PyTorch's allocator: the code of cuDNN, cuBLAS and PyTorch's kernels together, and this. Not measured apart: 0. */
@@ -120,8 +118,6 @@ enum {
 	/* CTC: alpha and beta of every step, in float. From the algorithm; not measured. */
 	CTC_TABLES = 2,
 };
-
-/* --- rules ------------------------------------------------------------------------------------ */
 
 /* The engines of a convolution. cuDNN has dozens; these are the ones that matter for memory and for PyTorch's filters. */
 enum dnn_engine { DNN_ENGINE_FMA, DNN_ENGINE_TENSOR_CORE, DNN_ENGINES };

@@ -115,8 +115,6 @@ STANDIN(int, cufftSetWorkArea, (int handle, void *area))
 	return 0;
 }
 
-/* --- making a plan ----------------------------------------------------------------------------- */
-
 /* Types of the transform: cudaDataType of the real and the complex numbers, bytes of a complex one, oldest GPU. */
 static const struct precision {
 	int real, complex;
@@ -231,8 +229,6 @@ STANDIN(int, cufftXtMakePlanMany,
 	p->made = code == 0;
 	return code;
 }
-
-/* --- executing it ------------------------------------------------------------------------------ */
 
 STANDIN_KERNEL(kernel_c2c, "cufft_c2c");
 STANDIN_KERNEL(kernel_r2c, "cufft_r2c");

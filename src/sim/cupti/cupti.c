@@ -38,8 +38,6 @@ STANDIN(int, cuptiGetResultString, (int code, const char **text))
 	}
 }
 
-/* --- callbacks -------------------------------------------------------------------------------- */
-
 static _Atomic bool subscribed;
 static int subscriber;		/* its address is the handle */
 
@@ -106,8 +104,6 @@ STANDIN(int, cuptiGetDeviceId, (struct sim_ctx * context, uint32_t *device))
 	*device = (uint32_t)ordinal;
 	return code ? CUPTI_INVALID_PARAMETER : 0;
 }
-
-/* --- activities ------------------------------------------------------------------------------- */
 
 STANDIN(int, cuptiActivityRegisterCallbacks, (void *requested, void *completed))
 {
@@ -189,8 +185,6 @@ STANDIN(int, cuptiActivityPopExternalCorrelationId, (unsigned int kind, uint64_t
 		*last = c->depth < CORRELATION_DEPTH ? c->id[c->depth] : 0;
 	return 0;
 }
-
-/* --- events and metrics: PyTorch 2.4 still names them, for GPUs before compute capability 7.5 ---- */
 
 STANDIN_REFUSED(cuptiEventGetAttribute, CUPTI_NOT_SUPPORTED)
 STANDIN_REFUSED(cuptiEventGetIdFromName, CUPTI_NOT_SUPPORTED)

@@ -78,8 +78,6 @@ static bool is_mode(int mode)
 #define SQUARE(n_, a_, ld_) {.rows = (n_), .columns = (n_), .data = (a_), .ld = (ld_)}
 #define MATRIX(m_, n_, a_, ld_) {.rows = (m_), .columns = (n_), .data = (a_), .ld = (ld_)}
 
-/* --- LU, QR, Cholesky, LDL -------------------------------------------------------------------- */
-
 #define DEFINE_getrf(name)                                                                                                 \
 	STANDIN(int, name##_bufferSize, (OBJECT * handle, int m, int n, void *a, int lda, int *lwork))                     \
 	{                                                                                                                  \
@@ -268,8 +266,6 @@ static bool is_mode(int mode)
 		return handle && !is_mode(uplo) ? SOLVER_INVALID_VALUE : compute_with_work(&c);                                     \
 	}
 
-/* --- eigenvalues ------------------------------------------------------------------------------ */
-
 #define DEFINE_syevd(name)                                                                                                               \
 	STANDIN(int, name##_bufferSize, \
 		(OBJECT * handle, int job, int uplo, int n, const void *a, int lda, const void *values, int *lwork)) \
@@ -366,8 +362,6 @@ static int syevj(const struct call *c, int job, int uplo, OBJECT *params, const 
 		struct call c = SYEVJ_CALL(name, batch);                                                                                 \
 		return syevj(&c, job, uplo, params, values);                                                                             \
 	}
-
-/* --- singular values -------------------------------------------------------------------------- */
 
 static bool is_svd_job(signed char job)
 {

@@ -77,8 +77,6 @@ static bool is_mode(int mode)
 	return mode == 0 || mode == 1;
 }
 
-/* --- QR and Cholesky -------------------------------------------------------------------------- */
-
 #define GEQRF_CALL                                                                                             \
 	{.handle = handle, .params = params, .modes_ok = type_tau == type, .type = type, .compute = compute_type, \
 	 .a = {m, n, a, lda}, .size = {.routine = GEQRF, .m = m, .n = n}}
@@ -150,8 +148,6 @@ STANDIN(int, cusolverDnXpotrs,
 	return solver_finish(handle, &kernel, info, 1);
 }
 
-/* --- LDL -------------------------------------------------------------------------------------- */
-
 #define SYTRS_CALL                                                                                                 \
 	{.handle = handle, .modes_ok = is_mode(uplo) && type_b == type, .type = type, .compute = type, \
 		.a = {n, n, a, lda}, .b = {n, nrhs, b, ldb}, .size = {.routine = SYTRF, .m = n, .n = n} \
@@ -179,8 +175,6 @@ STANDIN(int, cusolverDnXsytrs,
 	(void)host_bytes;
 	return compute(&c, work, bytes, &kernel, info);
 }
-
-/* --- eigenvalues ------------------------------------------------------------------------------ */
 
 /* Eigenvalues of a symmetric matrix are real. */
 static int real_type(int type)

@@ -55,8 +55,6 @@ static int answer(size_t bytes, size_t *out)
 	return 0;
 }
 
-/* --- sparse matrix times vector ---------------------------------------------------------------- */
-
 static int check_spmv(OBJECT *a, OBJECT *x, OBJECT *y, int op)
 {
 	if (!sparse_is_sparse(a) || !sparse_is(x, SPARSE_VECTOR) || !sparse_is(y, SPARSE_VECTOR))
@@ -91,8 +89,6 @@ STANDIN(int, cusparseSpMV,
 		code = check_spmv(a, x, y, op);
 	return code ? code : sparse_launch(handle, &kernel);
 }
-
-/* --- sparse matrix times dense matrix ---------------------------------------------------------- */
 
 static int check_spmm(OBJECT *a, OBJECT *b, OBJECT *c, int op_a, int op_b)
 {
@@ -133,8 +129,6 @@ STANDIN(int, cusparseSpMM,
 	return code ? code : sparse_launch(handle, &kernel);
 }
 
-/* --- dense times dense, at the nonzeros of a sparse matrix -------------------------------------- */
-
 static int check_sddmm(OBJECT *a, OBJECT *b, OBJECT *c, int op_a, int op_b)
 {
 	if (!sparse_is(a, SPARSE_DENSE) || !sparse_is(b, SPARSE_DENSE) || !sparse_is(c, SPARSE_CSR))
@@ -173,8 +167,6 @@ STANDIN(int, cusparseSDDMM_bufferSize,
 
 SDDMM(cusparseSDDMM_preprocess)
 SDDMM(cusparseSDDMM)
-
-/* --- sparse times sparse ----------------------------------------------------------------------- */
 
 static int check_spgemm(OBJECT *a, OBJECT *b, OBJECT *c, int op_a, int op_b, OBJECT *descriptor)
 {
@@ -222,8 +214,6 @@ STANDIN(int, cusparseSpGEMM_copy,
 		code = check_spgemm(a, b, c, op_a, op_b, descriptor);
 	return code ? code : sparse_launch(handle, &kernel);
 }
-
-/* --- triangular solves -------------------------------------------------------------------------- */
 
 /* The dependencies of each row, and a copy of the diagonal. */
 static size_t solve_buffer(OBJECT *a, int64_t right_sides)

@@ -77,8 +77,6 @@ STANDIN(int, cusparseXbsrsm2_zeroPivot, (OBJECT * handle, OBJECT *info, int *pos
 	return no_zero_pivot(handle, info, SPARSE_BSRSM, position);
 }
 
-/* --- a sum of two CSR matrices ----------------------------------------------------------------- */
-
 struct sum {
 	OBJECT *a, *b, *c;
 	int rows, columns, nonzeros_a, nonzeros_b;
@@ -129,8 +127,6 @@ STANDIN(int, cusparseXcsrgeam2Nnz,
 	*nonzeros_c = (int)most;
 	return 0;
 }
-
-/* --- the functions that exist for each type ---------------------------------------------------- */
 
 #define BLOCKS(rows_, columns_)                                                                                          \
 	{ \
@@ -246,8 +242,6 @@ STANDIN(int, cusparseXcsrgeam2Nnz,
 
 #include "sim/cusparse/legacy.def"
 #undef LEGACY
-
-/* --- sorting and conversion --------------------------------------------------------------------- */
 
 static int check_indices(OBJECT *handle, int m, int n, int nonzeros, const void *rows, const void *columns)
 {

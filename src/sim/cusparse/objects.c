@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-/* --- what all have in common ------------------------------------------------------------------ */
-
 int sparse_make(struct sparse_object **out, const struct sparse_object *init)
 {
 	if (!out)
@@ -102,8 +100,6 @@ STANDIN(const char *, cusparseGetErrorString, (int code))
 	return texts[code];
 }
 
-/* --- handles ---------------------------------------------------------------------------------- */
-
 STANDIN(int, cusparseCreate, (struct sparse_object * *handle))
 {
 	return sparse_make(handle, &(struct sparse_object){.kind = SPARSE_HANDLE});
@@ -131,8 +127,6 @@ STANDIN(int, cusparseSetPointerMode, (struct sparse_object * handle, int mode))
 	handle->device_scalars = mode;
 	return 0;
 }
-
-/* --- descriptors of matrices ------------------------------------------------------------------ */
 
 /* cusparseIndexType_t: 1: 16 bits, 2: 32, 3: 64. */
 static size_t index_bytes(int type)
@@ -259,8 +253,6 @@ STANDIN(int, cusparseSpMatSetAttribute, (struct sparse_object * m, int attribute
 		return SPARSE_INVALID_VALUE;
 	return 0;
 }
-
-/* --- descriptors of algorithms ---------------------------------------------------------------- */
 
 #define SPARSE_DESCRIPTOR(create, destroy, kind_)                                                                           \
 	STANDIN(int, create, (struct sparse_object * *out)) \

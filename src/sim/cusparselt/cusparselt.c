@@ -37,8 +37,6 @@ static bool is_matrix(const struct lt_object *object)
 	return is(object, LT_DENSE) || is(object, LT_STRUCTURED);
 }
 
-/* --- handles and matrices --------------------------------------------------------------------- */
-
 /* Sparse tensor cores exist since compute capability 8.0. */
 STANDIN(int, cusparseLtInit, (struct lt_object * handle))
 {
@@ -121,8 +119,6 @@ STANDIN(int, cusparseLtMatDescriptorDestroy, (struct lt_object * m))
 	return 0;
 }
 
-/* --- compression ------------------------------------------------------------------------------ */
-
 /* Half of the elements, and the metadata: 9/16 of a matrix of half, 10/16 of one of int8, as PyTorch computes it itself
  * (torch/sparse/semi_structured.py). The buffer is a model. */
 STANDIN(int, cusparseLtSpMMACompressedSize2,
@@ -156,8 +152,6 @@ STANDIN(int, cusparseLtSpMMACompress2,
 		return LT_INVALID_VALUE;
 	return standin_launch(&kernel, stream) ? LT_EXECUTION_FAILED : 0;
 }
-
-/* --- products --------------------------------------------------------------------------------- */
 
 static int64_t op_rows(const struct lt_object *m, int op)
 {

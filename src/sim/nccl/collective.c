@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-/* --- what is put off until the end of a group ---------------------------------------------------- */
-
 /* Sends go before receives: in one stream, two ranks that both receive first would wait for each other. */
 struct message {
 	struct message *next;
@@ -48,8 +46,6 @@ static int group_error(int code)
 	return code;
 }
 
-/* --- kernels ------------------------------------------------------------------------------------- */
-
 static struct standin_kernel kernels[OP_COUNT] = {
 	[OP_ALL_REDUCE] = {.name = "ncclDevKernel_AllReduce"},
 	[OP_BROADCAST] = {.name = "ncclDevKernel_Broadcast"},
@@ -68,8 +64,6 @@ static bool is_captured(struct sim_stream *stream)
 
 	return cuStreamIsCapturing(stream, &status) == 0 && status != 0;
 }
-
-/* --- collectives --------------------------------------------------------------------------------- */
 
 static int check_call(const struct nccl_comm *comm, const struct nccl_call *call)
 {
@@ -195,8 +189,6 @@ STANDIN(int, ncclScatter, (const void *send, void *receive, size_t count, int ty
 	return collective(comm, &c, (struct nccl_buffers){send, receive}, stream);
 }
 
-/* --- messages ------------------------------------------------------------------------------------ */
-
 static int run_message(const struct message *m, bool launches)
 {
 	struct sim_ctx *before = NULL;
@@ -261,8 +253,6 @@ STANDIN(int, ncclRecv, (void *buffer, size_t count, int type, int peer, COMM_AND
 
 	return peer < 0 ? group_error(NCCL_INVALID_ARGUMENT) : message(&m);
 }
-
-/* --- groups -------------------------------------------------------------------------------------- */
 
 STANDIN(int, ncclGroupStart, (void))
 {

@@ -10,8 +10,6 @@
 
 enum { VERSION = 22703 };	/* 2.27.3, of PyTorch 2.8: between what the oldest and the newest wheel bring */
 
-/* --- errors ------------------------------------------------------------------------------------- */
-
 static __thread char last_error[NCCL_TEXT];
 
 int nccl_error(int code, const char *format, ...)
@@ -74,8 +72,6 @@ STANDIN(int, ncclGetVersion, (int *version))
 	*version = VERSION;
 	return 0;
 }
-
-/* --- life --------------------------------------------------------------------------------------- */
 
 void nccl_comm_retain(struct nccl_comm *comm)
 {
@@ -260,8 +256,6 @@ COMM_QUESTION(ncclCommCount, ranks)
 COMM_QUESTION(ncclCommUserRank, rank)
 COMM_QUESTION(ncclCommCuDevice, device)
 
-/* --- split and shrink ---------------------------------------------------------------------------- */
-
 static bool split_is_over(struct nccl_comm *comm, const void *what)
 {
 	(void)what;
@@ -399,8 +393,6 @@ STANDIN(int, ncclCommShrink,
 	id = comm->shared->shrunk[comm->shrinks % NCCL_SHRINKS].id;
 	return comm_open(out, ranks, rank, &id);
 }
-
-/* --- operations of the program's own ------------------------------------------------------------- */
 
 STANDIN(int, ncclRedOpCreatePreMulSum, (int *redop, const void *scalar, int type, int residence, struct nccl_comm *comm))
 {

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- pinned memory: kept, because freeing it waits for all streams ------------------------------- */
-
 struct stage {
 	struct stage *next;
 	size_t bytes;
@@ -57,8 +55,6 @@ static void stage_give_back(struct stage *s)
 	unused = s;
 	pthread_mutex_unlock(&lock);
 }
-
-/* --- one transfer -------------------------------------------------------------------------------- */
 
 struct transfer {
 	struct nccl_comm *comm;
@@ -124,8 +120,6 @@ static int transfer_start(struct transfer *t, const void *from, void *to, sim_ho
 	/* if this fails, the exchange may still use it: it is not freed */
 	return cuLaunchHostFunc(stream, transfer_end, t) || code ? NCCL_UNHANDLED_CUDA_ERROR : 0;
 }
-
-/* --- collectives --------------------------------------------------------------------------------- */
 
 static bool reduces(int op)
 {
@@ -273,8 +267,6 @@ int nccl_exchange(struct nccl_comm *comm, const struct nccl_call *call, struct n
 	t->number = comm->rounds++;
 	return transfer_start(t, b.send, b.receive, exchange, stream);
 }
-
-/* --- messages ------------------------------------------------------------------------------------ */
 
 static bool has_room(struct nccl_comm *comm, const void *what)
 {

@@ -62,8 +62,6 @@ struct nccl_call {
 	uint32_t place;			/* in the program; 0: not known */
 };
 
-/* --- in shared memory ------------------------------------------------------------------------- */
-
 struct nccl_rank {
 	_Atomic int32_t joined;
 	int32_t pid;
@@ -105,8 +103,6 @@ struct nccl_shared {
 	struct { _Atomic uint64_t number; struct nccl_id id; } shrunk[NCCL_SHRINKS];
 	struct nccl_rank rank[NCCL_RANKS_MAX];
 };
-
-/* --- in the process --------------------------------------------------------------------------- */
 
 struct nccl_comm {
 	_Atomic int users;		/* the program, and work in streams */

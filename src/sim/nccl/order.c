@@ -21,8 +21,6 @@ size_t nccl_type_bytes(int type)
 	return type >= 0 && (size_t)type < sizeof(types) / sizeof(types[0]) ? types[type].bytes : 0;
 }
 
-/* --- saying what a call is ---------------------------------------------------------------------- */
-
 /* 4,096 */
 static void number_text(char *out, size_t room, uint64_t value)
 {
@@ -61,8 +59,6 @@ static void call_text(char out[static NCCL_CALL_TEXT], const struct nccl_call *c
 	snprintf(out, NCCL_CALL_TEXT, "%s of %s %s%s%s", ops[c->op], count, types[c->type].name, redop ? redop : "",
 		 root);
 }
-
-/* --- collectives -------------------------------------------------------------------------------- */
 
 static bool same(const struct nccl_call *a, const struct nccl_call *b)
 {
@@ -206,8 +202,6 @@ int nccl_enter(struct nccl_comm *comm, const struct nccl_call *call)
 	nccl_notify(s);
 	return code ? failed_before(comm, code) : 0;
 }
-
-/* --- messages ----------------------------------------------------------------------------------- */
 
 int nccl_enter_message(struct nccl_comm *comm, int from, int to, bool sends, const struct nccl_call *call)
 {

@@ -30,8 +30,6 @@ _Static_assert(sizeof(struct place) <= NCCL_ID_BYTES, "must fit into ncclUniqueI
 static const char magic[16] = "cuwhy-nccl-1";
 enum { PAGE_BYTES = 4096, LOOK_NS = 20 * 1000 * 1000, NAP_NS = 20 * 1000 };
 
-/* --- layout ----------------------------------------------------------------------------------- */
-
 static size_t page_up(size_t bytes)
 {
 	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -94,8 +92,6 @@ char *nccl_message(const struct nccl_comm *comm, int from, int to, uint64_t numb
 
 	return part(comm, layout_for((size_t)comm->ranks).messages + slot * NCCL_MESSAGE_MAX);
 }
-
-/* --- locking and waiting ----------------------------------------------------------------------- */
 
 /* Also true of a process that its parent has not waited for yet. */
 static bool is_dead(int pid);
@@ -213,8 +209,6 @@ int nccl_fail(struct nccl_comm *comm, int code, const char *format, ...)
 		return code;
 	return code;
 }
-
-/* --- the unique id ----------------------------------------------------------------------------- */
 
 static int random_token(char token[static 32])
 {

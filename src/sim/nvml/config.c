@@ -172,8 +172,6 @@ static bool read_text(char *text)
 	return true;
 }
 
-/* ---- without words: what runs here --------------------------------------------------------------------- */
-
 static void hold(struct gpu *g, unsigned int pid, unsigned long long bytes)
 {
 	g->used += bytes;

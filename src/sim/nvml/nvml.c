@@ -182,8 +182,6 @@ EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
 	return machine.cuda ? planned(__func__) : FUNCTION_NOT_FOUND;
 }
 
-/* ---- what else it reports about a GPU ----------------------------------------------------------- */
-
 EXPORT int nvmlDeviceGetCudaComputeCapability(struct gpu *g, int *major, int *minor);
 EXPORT int nvmlDeviceGetCudaComputeCapability(struct gpu *g, int *major, int *minor)
 {
@@ -270,8 +268,6 @@ EXPORT int nvmlDeviceGetGpuFabricInfo(struct gpu *g, void *out)
 	return planned(__func__);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
-
 EXPORT int nvmlDeviceGetMemoryInfo(struct gpu *g, unsigned long long out[3]);
 EXPORT int nvmlDeviceGetMemoryInfo(struct gpu *g, unsigned long long out[3])
 {
@@ -301,8 +297,6 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(struct gpu *g, void *out)
 	m->used = g->used;
 	return planned(__func__);
 }
-
-/* ---- processes ------------------------------------------------------------------------------- */
 
 static int list(struct gpu *g, char kind, size_t bytes, unsigned int *n, unsigned char *out)
 {

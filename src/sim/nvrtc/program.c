@@ -31,8 +31,6 @@ struct program {
 	const char *log;
 };
 
-/* --- life ------------------------------------------------------------------------------------- */
-
 STANDIN(int, nvrtcVersion, (int *major, int *minor))
 {
 	if (!major || !minor)
@@ -103,8 +101,6 @@ STANDIN(int, nvrtcDestroyProgram, (struct program * *program))
 	return 0;
 }
 
-/* --- names ------------------------------------------------------------------------------------ */
-
 /* The name in the module. Without a compiler, parameter types are unknown, and so is the mangled name: an expression such as
  * kernel<float> becomes kernel_float_, which is what the module calls it. */
 static void lower(struct expression *e)
@@ -154,8 +150,6 @@ STANDIN(int, nvrtcGetLoweredName, (struct program * p, const char *text, const c
 		}
 	return RTC_NAME_NOT_VALID;
 }
-
-/* --- compilation ------------------------------------------------------------------------------ */
 
 struct target {
 	int arch;
@@ -271,8 +265,6 @@ STANDIN(int, nvrtcCompileProgram, (struct program * p, int count, const char *co
 	p->log = "cuwhy: no __global__ function was found in the source; the simulated GPU does not compile it\n";
 	return RTC_COMPILATION;
 }
-
-/* --- results ---------------------------------------------------------------------------------- */
 
 /* Bytes include the zero at the end; a result that does not exist has none. */
 static int text_bytes(const struct program *p, const char *text, size_t *bytes)

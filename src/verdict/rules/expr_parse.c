@@ -84,8 +84,6 @@ static struct expr *parser_node(struct parser *p, enum expr_kind kind, enum valu
 	return x;
 }
 
-/* ---- operands ------------------------------------------------------------------------------------ */
-
 static const struct expr *parser_constant(struct parser *p, struct value v)
 {
 	struct expr *x = parser_node(p, EXPR_CONST, v.type, NULL, NULL);
@@ -352,8 +350,6 @@ static const struct expr *parse_operand(struct parser *p)
 		return parse_number(p);
 	return parse_word(p);
 }
-
-/* ---- operators ----------------------------------------------------------------------------------- */
 
 static bool holds_cuda_code(const struct expr *x)
 {

@@ -95,8 +95,6 @@ static const struct template *reader_template(struct reader *r, const char *text
 	return t;
 }
 
-/* ---- expanding signs ------------------------------------------------------------------------------ */
-
 /* Does the expression contain the operator (&& or ||) outside parentheses and quotes? */
 static bool has_operator(const char *s, const char *operator)
 {
@@ -171,8 +169,6 @@ static const char *spell_out(struct reader *r, const char *text)
 	buf_release(&out);
 	return spelled;
 }
-
-/* ---- signs ---------------------------------------------------------------------------------------- */
 
 static int sign_parse(struct reader *r, struct kb_sign *s);
 
@@ -300,8 +296,6 @@ static int blob_signs(struct reader *r, char *blob)
 		rc = sign_parse(r, s);
 	return rc;
 }
-
-/* ---- the header ---------------------------------------------------------------------------------- */
 
 static bool parse_sureness(const char *word, enum sureness *sure)
 {
@@ -552,8 +546,6 @@ static int reader_header(struct reader *r, char *line)
 	*colon = '\0';
 	return header_key(r, reader_trim(line), reader_trim(colon + 1));
 }
-
-/* ---- the sections -------------------------------------------------------------------------------- */
 
 static char *collected_text(struct reader *r, struct buf *b)
 {

@@ -55,8 +55,6 @@ static void code_causes(struct matches *m, const struct kb *kb, const struct cas
 			add_list(m, kb, statuses[i].causes, pool_printf(pool, "%s may come from it", status), f, pool);
 }
 
-/* --- the words and the place in the list, together ---------------------------------------------------- */
-
 static const struct likeness *like_of(const struct casefile *f, const struct cause *c)
 {
 	for (size_t i = 0; i < f->n_like; i++)

@@ -118,8 +118,6 @@ static bool put_text(struct buf *out, const char *text)
 	return true;
 }
 
-/* --- one thing ---------------------------------------------------------------------------------- */
-
 struct plural {
 	const char *many, *one;
 };

@@ -93,8 +93,6 @@ static int raw_open(const char *path, int flags)
 	return (int)CALL(SYS_openat, AT_FDCWD, path, flags, 0666, 0);
 }
 
-/* ---- contents ---------------------------------------------------------------------------------------------------- */
-
 static void contents(void)
 {
 	struct { uint64_t flags, mode, resolve; } how = {O_WRONLY | O_TRUNC, 0, 0};
@@ -133,8 +131,6 @@ static void contents(void)
 	result("creat", CALL(SYS_creat, in("file"), 0666, 0, 0, 0));
 #endif
 }
-
-/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static void names(void)
 {
@@ -176,8 +172,6 @@ static void names(void)
 	result("old symlink", CALL(SYS_symlink, "x", made(), 0, 0, 0));
 #endif
 }
-
-/* ---- modes, owners, times, attributes ------------------------------------------------------------------------------ */
 
 struct setattr_args { uint64_t value; uint32_t size, flags; };
 struct file_attr_args { uint64_t xflags; uint32_t extsize, nextents, projid, cowextsize; };
@@ -231,8 +225,6 @@ static void settings(void)
 		result("a btrfs ioctl", ioctl(on, _IOW(0x94, 1, char[4096]), &fsx));
 	}
 }
-
-/* ---- ways around ---------------------------------------------------------------------------------------------------- */
 
 static void ring(void)
 {

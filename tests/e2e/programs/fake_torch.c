@@ -83,8 +83,6 @@ void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *qu
 							      "aten/src/ATen/native/cuda/Pool.cu", "pool", 7, true);
 }
 
-/* ---- what the Python side calls ---- */
-
 static union node made[16];
 static int n_made, counted;
 static launcher *launch_now;

@@ -14,8 +14,6 @@
 #include "read/machine/pyenv/scan.h"
 #include "read/machine/pyenv/torch.h"
 
-/* ---- folders of packages that consist of Python text alone: the search leaves them out ----------- */
-
 /* A large environment has tens of thousands of folders and a few hundred RECORDs, which say which folders have no library. */
 #define TOPS_MAX 20000
 
@@ -92,8 +90,6 @@ static void pure_folders_release(struct pure_folders *p)
 	free(p->item);
 	*p = (struct pure_folders){0};
 }
-
-/* ---- does it fit this torch: are all torch functions that it calls there? ------------------------ */
 
 #define TORCH_LIBRARIES_MAX 32
 #define SYMBOLS_MAX	100000
@@ -254,8 +250,6 @@ static void torch_symbols_check(struct torch_symbols *t, struct env_work *w, con
 	for (int i = 0; i < c.n_companions; i++)
 		elf_close(&c.companion[i]);
 }
-
-/* ---- the search ---------------------------------------------------------------------------------- */
 
 #define DEPTH_MAX	10
 #define ENTRIES_MAX	2000000u

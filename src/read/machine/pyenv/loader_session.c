@@ -24,8 +24,6 @@
 #define OWN_MACHINE	EM_X86_64
 #endif
 
-/* ---- the machine --------------------------------------------------------------------------------- */
-
 static bool cpu_has_flag(const char *flags, const char *name)
 {
 	size_t n = strlen(name);
@@ -90,8 +88,6 @@ static void loader_setup_machine(struct loader_session *s, const char *exe)
 		s->lib_token = "lib64";
 	}
 }
-
-/* ---- one file ------------------------------------------------------------------------------------ */
 
 static const char *path_folder(struct loader_session *s, const char *path)
 {
@@ -160,8 +156,6 @@ static bool try_dir(struct loader_session *s, const char *dir, const char *name,
 				return true;
 	return try_path(s, pool_printf(s->pool, "%s/%s", dir, name), o);
 }
-
-/* ---- lists of folders ---------------------------------------------------------------------------- */
 
 static size_t token_len(const char *p, const char *name)
 {
@@ -303,8 +297,6 @@ void loader_look(struct loader_session *s, const char *name, int by, struct load
 	if (!l->no_default)
 		try_defaults(s, name, o);
 }
-
-/* ---- loading ------------------------------------------------------------------------------------- */
 
 int loader_loaded(const struct loader_session *s, const char *name)
 {

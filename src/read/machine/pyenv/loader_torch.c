@@ -49,8 +49,6 @@ static const char *loader_wheel_copy(struct env_work *w, const char *soname)
 	return path;
 }
 
-/* ---- the steps ----------------------------------------------------------------------------------- */
-
 static const char *file_matching(struct scan *s, const char *dir, const char *pattern)
 {
 	bool cut = false;
@@ -178,8 +176,6 @@ static void torch_load_all(struct env_work *w, struct loader_session *l)
 		loader_open(l, nvrtc, 0, LOADER_PATH, true);
 	torch_load_late(w, l, "libnvrtc.so.", "libnvrtc-builtins");
 }
-
-/* ---- what is told of it -------------------------------------------------------------------------- */
 
 static bool library_is_of_interest(const char *name)
 {
@@ -316,8 +312,6 @@ static void loader_driver_report(struct scan *s, struct loader_session *l, const
 	out->wsl = has_folder(out->path, "/wsl/") || has_folder(out->real, "/wsl/");
 	hidden_copy(s, l, name, by, out);
 }
-
-/* ---- all of it ----------------------------------------------------------------------------------- */
 
 const char *loader_why_name(enum loader_why w)
 {

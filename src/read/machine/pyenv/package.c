@@ -59,8 +59,6 @@ static const char *metadata_text(struct scan *s, const struct py_package *p)
 	return p->source == PY_EGG_INFO ? scan_text(s, scan_join(s, p->info, "PKG-INFO"), METADATA_MAX, NULL) : NULL;
 }
 
-/* ---- which there are ----------------------------------------------------------------------------- */
-
 struct package_list {
 	struct py_package *item;
 	size_t n, cap;
@@ -234,8 +232,6 @@ static void find_packages(struct env_work *w)
 			package_read_metadata(w, &e->package[i]);
 }
 
-/* ---- RECORD: their files ------------------------------------------------------------------------- */
-
 const struct record *env_record(struct env_work *w, size_t package)
 {
 	struct record *r = &w->record[package];
@@ -348,8 +344,7 @@ int env_owner(struct env_work *w, const char *path)
 	return -1;
 }
 
-/* ---- requirements between watched ones: torchvision for another torch, nvidia-* of another release  */
-
+/* Requirements between watched ones: torchvision for another torch, nvidia-* of another release. */
 static void clash_add(struct env_work *w, enum py_clash_kind kind, const struct py_package *p,
 		      const struct requirement *r, const char *installed)
 {

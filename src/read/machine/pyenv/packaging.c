@@ -10,8 +10,6 @@
 
 #include "base/str.h"
 
-/* ---- names (PEP 503) ----------------------------------------------------------------------------- */
-
 bool py_normalize(const char *name, size_t len, char *to, size_t size)
 {
 	size_t n = 0;
@@ -36,8 +34,6 @@ bool py_normalize(const char *name, size_t len, char *to, size_t size)
 	to[n] = '\0';
 	return true;
 }
-
-/* ---- versions (PEP 440) -------------------------------------------------------------------------- */
 
 #define PARTS	8
 #define LOCAL	48
@@ -261,8 +257,6 @@ int py_version_fits(const char *version, const char *specifiers)
 	return all;
 }
 
-/* ---- markers (PEP 508) --------------------------------------------------------------------------- */
-
 #define DEPTH_MAX 16
 
 struct marker {
@@ -462,8 +456,6 @@ int py_marker_true(const char *marker, const char *machine, int minor, const cha
 	return v < 0 || *m.p ? -1 : v;
 }
 
-/* ---- METADATA ------------------------------------------------------------------------------------ */
-
 #define METADATA_VALUE_MAX 128
 
 const char *py_metadata_next(const char **at, const char *name, size_t *len)
@@ -501,8 +493,6 @@ const char *py_metadata_field(struct pool *pool, const char *text, const char *n
 	str_make_utf8(copy);
 	return copy;
 }
-
-/* ---- requirements (PEP 508) ---------------------------------------------------------------------- */
 
 static bool take_part(char *to, size_t size, const char *from, size_t len)
 {

@@ -16,8 +16,6 @@
 #define ENVS_MAX	8
 #define PATH_DIRS_MAX	256
 
-/* ---- from an interpreter or a folder to the environment that Python would find itself in --------- */
-
 static void env_set_version(struct pyenv *e, const char *text)
 {
 	int part[3] = {-1, -1, -1}, n = 0;
@@ -253,8 +251,6 @@ static bool env_of_interpreter(struct scan *s, const char *path, struct pyenv *e
 	return true;
 }
 
-/* ---- the one asked for, or what PATH and the variables of activated ones lead to ----------------- */
-
 static bool same_prefix(struct scan *s, const struct pyenv *a, const struct pyenv *b)
 {
 	char x[TREE_PATH_MAX], y[TREE_PATH_MAX];
@@ -370,8 +366,6 @@ static void env_find(struct scan *s, struct pyenvs *out)
 	if (out->n_envs == 0)
 		out->reason = "no python was found in PATH or in /usr/bin";
 }
-
-/* ---- all of it ----------------------------------------------------------------------------------- */
 
 static void env_scan(struct scan *s, struct pyenvs *out, struct pyenv *e)
 {

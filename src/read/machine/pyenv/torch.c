@@ -14,8 +14,6 @@
 #define VERSION_MAX (1u << 16)
 #define PYTHON_VALUE_MAX 200
 
-/* ---- the text of Python files -------------------------------------------------------------------- */
-
 static enum py_value python_value(struct pool *pool, const char *p, const char **value)
 {
 	const char *end;
@@ -54,8 +52,6 @@ enum py_value py_assignment(struct pool *pool, const char *text, const char *nam
 	}
 	return kind;
 }
-
-/* ---- torch/__init__.py --------------------------------------------------------------------------- */
 
 /* The next quoted string before `end`, comments skipped; *at is moved past it. NULL: no more. */
 static const char *python_next_quoted(struct pool *pool, const char **at, const char *end)
@@ -176,8 +172,6 @@ void torch_preloads_read(struct pool *pool, const char *text, struct torch_prelo
 	if (maps)
 		preloads_always(pool, maps, except ? except : end, out);
 }
-
-/* ---- torch/version.py, and what lies around it --------------------------------------------------- */
 
 /* 1 and 0 as in struct py_torch. Old strings are "Ss" in mangled names; it is a name by itself only after some letters. */
 int torch_abi_of_symbol(const char *name)
