@@ -66,8 +66,8 @@ void event_log_start(void)
 	atomic_store_explicit(&event_log.h, h, memory_order_release);	/* last: others look at it without a lock */
 }
 
-/* Slots: with the lock of PyTorch's blocks held. A signal handler may jump out of here at any instruction. So everything follows from `at`, which one store moves from a slot that is
- * written to the next, and at the start of a page the number of slots is set right again. */
+/* Slots: with the lock of PyTorch's blocks held. A signal handler may jump out of here at any instruction. So everything follows from `at`,
+ * which one store moves from a slot that is written to the next, and at the start of a page the number of slots is set right again. */
 
 static inline struct cw_event_log *log_head(void)
 {

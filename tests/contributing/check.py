@@ -74,11 +74,11 @@ def add_cause(tree):
 
 
 def add_input(tree):
-    shutil.copytree(os.path.join(HERE, "note"), os.path.join(tree, "src", "input", "note"))
+    shutil.copy(os.path.join(HERE, "note", "input.c"), os.path.join(tree, "src", "find", "input_note.c"))
 
 
 def add_row(tree, above):
-    with open(os.path.join(ROOT, "src", "input", "inputs.def"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "src", "find", "inputs.def"), encoding="utf-8") as f:
         rows = f.read()
     write(tree, "src/find/inputs.def", rows.replace(above, "INPUT(note)\n" + above))
 

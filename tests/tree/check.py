@@ -15,7 +15,9 @@ LONG = "x" * 170
 
 # claim, check, file, text at its end
 PLANTED = (
-    ("an input that knows another by a relative path", "layers", "src/find/words/log.h", '#include "../dump/dump.h"'),
+    ("a reader that knows another by a relative path", "layers", "src/read/text/line.h", '#include "../dump/dump.h"'),
+    ("a reader that asks a finder", "layers", "src/read/text/line.c", '#include "find/words/log.h"'),
+    ("a finder that asks for a verdict", "layers", "src/find/words/log.c", '#include "verdict/verdict.h"'),
     ("an include that turns back, in angle brackets", "layers", "src/find/words/log.c", "#include <verdict/verdict.h>"),
     ("an include with blanks", "layers", "src/case/case.h", ' #  include  "verdict/verdict.h"'),
     ("an include whose name is a macro", "layers", "src/case/case.h", "#include OTHER_HEADER"),
@@ -27,7 +29,7 @@ PLANTED = (
     ("rules that know an input", "layers", "src/verdict/rules/rules.c", '#include "find/words/log.h"'),
     ("a judge that knows a writer", "layers", "src/verdict/opened.c", '#include "show/report.h"'),
     ("a recorder that knows the CLI", "layers", "src/recorder/rec_exit.c", '#include "base/buf.h"'),
-    ("a simulated GPU that knows the recorder", "layers", "src/sim/cuda/sim_event.c", '#include "../recorder/rec.h"'),
+    ("a simulated GPU that knows the recorder", "layers", "src/sim/cuda/sim_event.c", '#include "../../recorder/rec.h"'),
     ("a writer that sets a fact", "writers", "src/show/code.c", "\tfact_set_number(c, FACT_error_code, 1);"),
     ("a writer that adds evidence", "writers", "src/show/code.c", '\tcase_evidence((struct casefile *)c, "a", "b");'),
     ("a writer that observes", "writers", "src/show/code.c", "\tcase_observe(&v->c, GROUP_error);"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Notes as an input: what someone wrote down about a failure, "cuwhy-note" and then "fact = value" lines. It serves
- * tests/contributing/check.py, which puts it into a copy of the tree as src/input/note: all that a kind of input needs.
+ * tests/contributing/check.py, which puts it into a copy of the tree as src/find/input_note.c: all that a kind of input needs.
  */
 #include <stdio.h>
 #include <stdlib.h>
