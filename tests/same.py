@@ -65,7 +65,9 @@ def load(*path):
     path = os.path.join(*path)
     spec = importlib.util.spec_from_file_location("same_" + re.sub(r"\W", "_", path), path)
     module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, os.path.dirname(path))    # for the modules beside it
     spec.loader.exec_module(module)
+    sys.path.pop(0)
     return module
 
 
