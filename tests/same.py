@@ -141,7 +141,7 @@ def private_build(build, scratch):
 def collect_tests(build, corpus):
     """The tests run in a copy: their programs are quoted in answers, and must stay as they are."""
     source = os.path.join(corpus, "source")
-    for name in ("tests", "include", "src"):
+    for name in ("tests", "include", "src", "docs", "kb"):
         shutil.copytree(os.path.join(ROOT, name), os.path.join(source, name), ignore=shutil.ignore_patterns("__pycache__"))
     sys.path.insert(0, os.path.join(source, "tests", "e2e"))
     import harness
@@ -193,10 +193,16 @@ def texts():
     for folder in ("own", "clean"):
         for name in sorted(os.listdir(os.path.join(HERE, "text", folder))):
             if name.endswith(".txt"):
-                yield folder + "-" + name.removesuffix(".txt"), check.read_own(os.path.join(HERE, "text", folder, name))[1]
+                text = check.read_own(os.path.join(HERE, "text", folder, name))[1]
+                yield folder + "-" + name.removesuffix(".txt"), check.files_of(text) if folder == "own" else [("log.txt", text)]
     for cause, text, _ in check.examples():
         if text:
             yield "example-" + cause, [("example.txt", text + "\n")]
+    for name in sorted(os.listdir(os.path.join(HERE, "text", "reports"))):
+        if name.endswith(".jsonl"):
+            with open(os.path.join(HERE, "text", "reports", name), encoding="utf-8") as reports:
+                for number, report in enumerate(map(json.loads, reports)):
+                    yield "public-%s-%d" % (name.removesuffix(".jsonl"), number), [("log.txt", report["text"] + "\n")]
     if not os.path.exists(check.CASES):
         print("same: SKIPPED: the public reports are not here (%s)" % check.CASES)
         return
