@@ -371,7 +371,7 @@ json_t *dry_run_json(struct dry_run *d, const struct run_writes *writes);	/* `wr
 struct guard_sum {
 	bool asked;			/* --guard was given */
 	bool any;			/* a process was guarded */
-	bool no_torch;			/* one used PyTorch, whose allocator was not */
+	bool torch, torch_guarded;	/* a process had loaded PyTorch; its allocator was guarded in one */
 	uint64_t made, reused, checked, skipped[8];
 };
 

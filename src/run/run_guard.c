@@ -111,7 +111,8 @@ void guard_note(struct guard_sum *s, const struct trace *t)
 	s->made += g->made;
 	s->reused += g->reused;
 	s->checked += g->checked;
-	s->no_torch |= trace_header(t)->torch_path[0] && !(g->flags & CW_GUARD_TORCH);
+	s->torch |= trace_header(t)->torch_path[0] != 0;
+	s->torch_guarded |= (g->flags & CW_GUARD_TORCH) != 0;
 	for (size_t i = 0; i < CW_GUARD_SKIP_COUNT; i++)
 		s->skipped[i] += g->skipped[i];
 }
@@ -144,7 +145,7 @@ json_t *guard_json(const struct guard_sum *s)
 		if (s->skipped[i])
 			json_object_set_new(skipped, skip_name(i), json_integer((json_int_t)s->skipped[i]));
 	return JSON_OF(J_INT("guarded", s->made), J_VALUE("not_guarded", skipped), J_INT("compared", s->checked),
-		       J_INT("addresses_reused", s->reused), J_BOOL("torch", !s->no_torch));
+		       J_INT("addresses_reused", s->reused), J_BOOL("torch", s->torch_guarded || !s->torch));
 }
 
 /* "12,345 allocations guarded; 17 were not: there was no memory for a 2 MiB page each" */
@@ -162,7 +163,7 @@ void guard_tell(const struct guard_sum *s, FILE *out)
 		if (s->skipped[i])
 			fprintf(out, "; %s %s not: %s", format_thousands(number, sizeof(number), (double)s->skipped[i]),
 				s->skipped[i] == 1 ? "was" : "were", skip_text(i));
-	if (s->no_torch)
+	if (s->torch && !s->torch_guarded)
 		fputs("; PyTorch's allocator was not used", out);
 	if (s->reused)
 		fprintf(out, "; the budget of addresses was used up: %s allocation%s got one that was used before",

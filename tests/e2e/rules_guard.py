@@ -880,6 +880,18 @@ cudrv.synchronize()
     same(verdict["guard"]["torch"], True, "PyTorch's allocator is guarded")
 
 
+def rule__that_one_process_did_not_use_the_allocator_is_not_said_of_all(box):
+    parent = """
+import subprocess
+a = tensor(4000) if len(sys.argv) < 2 else cudrv.alloc(4000)
+if len(sys.argv) < 2:
+    subprocess.check_call([sys.executable, __file__, "child"])
+"""
+    for text, used in ((parent, True), ("cudrv.alloc(4000)\n", False)):
+        run = torch_run(box.fresh(), text)
+        same(box.verdict(run)["guard"]["torch"], used, "PyTorch's allocator is guarded")
+
+
 def rule__a_tensor_that_was_let_go_is_unmapped(box):
     text = """
 a = tensor(4000)
