@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import time
 
 import harness
@@ -277,9 +278,9 @@ def rule__what_is_not_a_file_stays_real(box):
     path = os.path.join(box.scratch, "inherited")
     shared = os.path.join("/dev/shm", name)
     with open(path, "w") as file:
-        run = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny", "--", "sh", "-c", "echo out; echo inherited >&%d; echo shared >%s" %
-                              (file.fileno(), shared)], env=desk.env(), cwd=desk.home, stdout=open(desk.home + "/out", "w"),
-                             stderr=subprocess.PIPE, pass_fds=[file.fileno()], check=False)
+        text = "import os; print('out', flush=True); os.write(%d, b'inherited\\n'); open(%r, 'w').write('shared\\n')" % (file.fileno(), shared)
+        run = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny", "--", sys.executable, "-c", text], env=desk.env(), cwd=desk.home,
+                             stdout=open(desk.home + "/out", "w"), stderr=subprocess.PIPE, pass_fds=[file.fileno()], check=False)
     try:
         same("status of %r" % run.stderr, run.returncode, 0)
         same("stdout", open(desk.home + "/out").read(), "out\n")
