@@ -723,7 +723,7 @@ static double fact_of(const char *text, enum fact_id id)
 	double value;
 
 	case_init(f, &pool);
-	text_observe(f, l, log_events(l, &e) ? &e[0] : NULL);
+	text_observe_event(f, l, log_events(l, &e) ? &e[0] : NULL);
 	value = fact_number(f, id, -1);
 	pool_release(&pool);
 	free(f);
