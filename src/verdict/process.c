@@ -196,7 +196,8 @@ struct verdict *verdict_without(struct verdict *all, const struct process_end *e
 	return verdict_join(both, 2);
 }
 
-struct verdict *verdict_of_process_beside(struct trace *t, const struct process_end *end, const struct inputs_beside *beside)
+struct verdict *verdict_of_process_beside(struct trace *t, const struct process_end *end,
+					  const struct inputs_beside *beside)
 {
 	struct verdict *v = verdict_new("none"), *found = NULL;
 	struct incidents all = {0};

@@ -607,7 +607,9 @@ void text_observe_failure(struct casefile *c, const struct text_view *v, const s
 
 	text_observe(c, v);
 	c->n_like = likeness_rank(log_words(v->log), c->like, LIKENESS_MAX, c->pool);
-	c->like_place = told || (e && !e->cut && !e->warning) ? LIKE_FIRST : e && e->cut ? LIKE_BEHIND_UNKNOWN : LIKE_BEHIND_RULES;
+	c->like_place = told || (e && !e->cut && !e->warning) ? LIKE_FIRST
+			: e && e->cut			      ? LIKE_BEHIND_UNKNOWN
+							      : LIKE_BEHIND_RULES;
 	if (told)
 		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "%s line %llu: told, not shown: %.*s", told->file,
 					  (unsigned long long)told->line, TEXT_SHOWN_MAX, told->text));
