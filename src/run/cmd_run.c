@@ -14,7 +14,7 @@
 #include "cmd/cmd.h"
 #include "run/run.h"
 #include "run/run_job.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 
 #define STRAGGLERS_NS	200000000u	/* grace for recorded processes that die with the program */
 #define SHORT_WAIT_MS	5

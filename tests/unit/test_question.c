@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 #include "verdict/rules/question.h"
 
 static const struct question rows[] = {
@@ -25,14 +25,14 @@ static const struct question *between(const char *a, const char *b, const struct
 	const struct cause *causes[2] = {kb_find(kb_get(), a), b ? kb_find(kb_get(), b) : NULL};
 
 	assert_non_null(causes[0]);
-	return question_for(kb_get(), causes, b ? 2 : 1, f);
+	return question_for(causes, b ? 2 : 1, f);
 }
 
 static bool names_something(const char *name, size_t n)
 {
 	if (n > 6 && !strncmp(name, "signs/", 6)) {
-		for (const struct kb_sign *s = kb_get()->signs; s; s = s->next)
-			if (!strncmp(s->file + strlen("kb/"), name, n) && s->file[strlen("kb/") + n] == '.')
+		for (const struct kb_sign *s = AT(kb_get()->signs); s; s = AT(s->next))
+			if (!strncmp(AT(s->file) + strlen("kb/"), name, n) && AT(s->file)[strlen("kb/") + n] == '.')
 				return true;
 		return false;
 	}
@@ -63,16 +63,16 @@ static void question__separates_every_pair_that_overlaps(void **state)
 	bool used[N_ROWS] = {0};
 
 	(void)state;
-	for (const struct cause *c = kb_get()->first; c; c = c->next)
+	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
 		for (int k = 0; k < 2; k++)
-			for (const struct over *o = k ? c->explains : c->place.over; o; o = o->next) {
+			for (const struct over *o = k ? AT(c->explains) : AT(c->place.over); o; o = AT(o->next)) {
 				char other[80];
 				const struct question *q;
 
-				snprintf(other, sizeof(other), "%.*s", (int)strcspn(o->name, "/"), o->name);
-				q = between(c->id, other, NULL);
+				snprintf(other, sizeof(other), "%.*s", (int)strcspn(AT(o->name), "/"), AT(o->name));
+				q = between(AT(c->id), other, NULL);
 				if (!q)
-					fail_msg("nothing tells %s from %s", c->id, other);
+					fail_msg("nothing tells %s from %s", AT(c->id), other);
 				for (size_t i = 0; i < N_ROWS; i++)
 					used[i] |= !strcmp(rows[i].text, q->text);
 				pairs++;
@@ -140,14 +140,14 @@ static void question__does_not_ask_for_what_the_text_shows(void **state)
 		case_init(&f, &pool);
 		f.says = says_the_word;
 		f.says_arg = rows[i].shown[0];
-		for (const struct cause *c = kb_get()->first; rows[i].shown[0] && c; c = c->next) {
-			const struct question *q = question_for(kb_get(), &c, 1, &f);
+		for (const struct cause *c = AT(kb_get()->first); rows[i].shown[0] && c; c = AT(c->next)) {
+			const struct question *q = question_for(&c, 1, &f);
 
 			for (int k = 0; q && k < FACT_COUNT; k++)
 				if (!strcmp(fact_name((enum fact_id)k), rows[i].shown[0]))
 					q = NULL;	/* known by a fact, not by words */
 			if (q && !strcmp(q->text, rows[i].text))
-				fail_msg("%s: asks \"%s\", and the text shows it", c->id, q->text);
+				fail_msg("%s: asks \"%s\", and the text shows it", AT(c->id), q->text);
 		}
 		pool_release(&pool);
 	}
