@@ -29,7 +29,10 @@
 
 static inline void *ref_at(const void *ref, int32_t by)
 {
-	return by ? (char *)(uintptr_t)ref + by : NULL;
+	uintptr_t at = (uintptr_t)ref + (uintptr_t)(intptr_t)by;
+
+	__asm__("" : "+r"(at));	/* the compiler must not think that the target is in the same object as the reference */
+	return by ? (void *)at : NULL;
 }
 
 static inline int32_t ref_distance(const void *ref, const void *target)

@@ -64,6 +64,7 @@ struct kb_sign {
 	REF(const struct expr) expr;
 	REF(const char) file;		/* and line: where it is written */
 	uint32_t line;
+	uint32_t questions;		/* a bit for each whose answer decides it */
 	bool used;			/* used by a rule, a sentence or another sign */
 	bool being_parsed;		/* while the knowledge base is being read */
 };
@@ -115,6 +116,20 @@ struct kb_check {
 	REF(const struct template) text;
 };
 
+#define QUESTION_SHOWN 3
+#define FACT_WORDS     ((FACT_COUNT + 31) / 32)
+
+/* The question whose answer would tell causes apart: a row of kb/questions.def. */
+struct kb_question {
+	REF(const char) text;
+	REF(const char) command;
+	REF(const uint32_t) facts;	/* a bit for each that the answer decides */
+	struct {
+		REF(const char) name;	/* of a fact, or words, that the answer has; NULL: no more of them */
+		int32_t fact;		/* -1: words */
+	} shown[QUESTION_SHOWN];
+};
+
 struct kb {
 	uint32_t size;			/* of all of it, in bytes */
 	uint32_t n;			/* causes */
@@ -122,6 +137,8 @@ struct kb {
 	REF(const struct kb_sign) signs;
 	REF(const struct kb_check) checks;
 	uint32_t n_checks;
+	uint32_t n_questions;
+	REF(const struct kb_question) questions;
 	REF(const struct word_table) words;
 	REF(const struct like_table) likeness;
 };

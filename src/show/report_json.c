@@ -270,9 +270,9 @@ static json_t *fix_json(const struct said *s)
 	return j;
 }
 
-static json_t *question_json(const struct question *q)
+static json_t *question_json(const struct kb_question *q)
 {
-	return q ? JSON_OF(J_TEXT("text", q->text), J_TEXT("command", q->command)) : json_null();
+	return q ? JSON_OF(J_TEXT("text", AT(q->text)), J_TEXT("command", AT(q->command))) : json_null();
 }
 
 static json_t *process_json(const struct verdict *v)

@@ -402,10 +402,10 @@ static void text_ids(struct wrap *w, const char *before, const char *const *ids,
 /* What would tell the candidates apart. */
 static void text_question(struct wrap *w, const struct verdict *v)
 {
-	const struct question *q = verdict_question(v);
+	const struct kb_question *q = verdict_question(v);
 
 	if (q)
-		wrap_said(w, "ASK", &(struct said){.text = q->text, .command = q->command}, 1);
+		wrap_said(w, "ASK", &(struct said){.text = AT(q->text), .command = AT(q->command)}, 1);
 }
 
 /* The next candidates, each with what speaks for it. */

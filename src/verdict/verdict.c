@@ -318,7 +318,7 @@ bool verdict_failed(const struct verdict *v)
 	return strcmp(AT(v->cause->id), "none") != 0;
 }
 
-const struct question *verdict_question(const struct verdict *v)
+const struct kb_question *verdict_question(const struct verdict *v)
 {
 	const struct cause *causes[QUESTION_CAUSES];
 	size_t n = 0;

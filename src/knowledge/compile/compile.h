@@ -44,6 +44,9 @@ int order_resolve(struct arena *a, const struct kb *kb, struct err *e);
 /* The rows of kb/checks.def. */
 int checks_parse(struct arena *a, struct kb *kb, struct err *e);
 
+/* The rows of kb/questions.def. */
+void questions_put(struct arena *a, struct kb *kb);
+
 /* Numbers the words of all signs, and makes the table of them and of all others that logs are searched for. */
 void words_make(struct arena *a, struct kb *kb);
 

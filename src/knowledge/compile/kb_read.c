@@ -799,6 +799,7 @@ struct kb *kb_parse(const char *blob, size_t len, struct err *e)
 	buf_init(&r.text, SECTION_MAX);
 	buf_init(&r.command, SECTION_MAX);
 	if (!read_all(&r, blob, len)) {
+		questions_put(&a, r.kb);
 		words_make(&a, r.kb);
 		likeness_put(&a, r.kb);
 		r.kb->size = (uint32_t)a.used;

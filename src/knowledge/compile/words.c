@@ -28,12 +28,6 @@ static const char *const footers[] = {
 #include "kb/text_marks.def"
 };
 
-#define SHOWN 3
-static const char *const questions[][SHOWN] = {
-#define QUESTION(text, command, facts, ...) {__VA_ARGS__},
-#include "kb/questions.def"
-};
-
 struct list {
 	struct arena *a;
 	const char **word;
@@ -52,12 +46,14 @@ static void add_says(void *arg, const struct expr *says)
 }
 
 /* What shows that a question is answered, where it is no fact. */
-static void add_questions(struct list *l)
+static void add_questions(struct list *l, const struct kb *kb)
 {
-	for (size_t i = 0; i < COUNT(questions); i++)
-		for (size_t k = 0; k < SHOWN && questions[i][k]; k++)
-			if (fact_find(questions[i][k], strlen(questions[i][k])) < 0)
-				add(l, questions[i][k]);
+	const struct kb_question *q = AT(kb->questions);
+
+	for (size_t i = 0; i < kb->n_questions; i++)
+		for (size_t k = 0; k < QUESTION_SHOWN && AT(q[i].shown[k].name); k++)
+			if (q[i].shown[k].fact < 0)
+				add(l, AT(q[i].shown[k].name));
 }
 
 /* What makes a line with this message worth reading. A '*' or an anchor is a word of the message, not of a needle. */
@@ -157,7 +153,7 @@ void words_make(struct arena *a, struct kb *kb)
 		add(&l, notes[i]);
 	for (const struct kb_sign *s = AT(kb->signs); s; s = AT(s->next))
 		expr_says(AT(s->expr), add_says, &l);
-	add_questions(&l);
+	add_questions(&l, kb);
 	add_messages(&l);
 	sort_once(&l, t->n_fixed);
 	t->n = (uint32_t)l.n;

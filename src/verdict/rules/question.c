@@ -5,17 +5,11 @@
 
 #include <string.h>
 
-#include "base/str.h"
 #include "knowledge/kb.h"
 #include "verdict/rules/expr.h"
 
 #define CONDITIONS_MAX 256
 #define HASH_START 14695981039346656037ull
-
-static const struct question questions[] = {
-#define QUESTION(text, command, facts, ...) {text, command, facts, {__VA_ARGS__}},
-#include "kb/questions.def"
-};
 
 /* A condition that the answer would decide, and the rules that rest on it. */
 struct condition {
@@ -25,8 +19,8 @@ struct condition {
 /* What one question has to do with one cause. */
 struct stake {
 	const struct casefile *f;
-	const char *facts;
-	bool signs;				/* read the signs that the question names, not only facts */
+	const uint32_t *facts;			/* a bit for each that the answer decides */
+	uint32_t signs;				/* read the signs that the question names (their bit), not only facts */
 	uint64_t rule;				/* the bit of the rule being read */
 	uint64_t rules;				/* all of them */
 	struct condition condition[CONDITIONS_MAX];	/* each once */
@@ -56,19 +50,6 @@ static uint64_t hash_expr(uint64_t h, const struct expr *x)
 	return hash_expr(hash_expr(h, AT(x->a)), AT(x->b));
 }
 
-/* Is the name one of the list, or in a group of the list ("others.")? "x.is" only says whether there is any of it. */
-static bool is_listed(const char *list, const char *name)
-{
-	for (const char *s = list; *s; s += strspn(s, " ")) {
-		size_t n = strcspn(s, " ");
-
-		if (!strncmp(s, name, n) && (!name[n] || (s[n - 1] == '.' && strcmp(name + n, "is") != 0)))
-			return true;
-		s += n;
-	}
-	return false;
-}
-
 /* Does the text already say so? A flag that is not set, 0 and "" mean that it does not mention it. */
 static bool is_said(const struct casefile *f, enum fact_id id)
 {
@@ -77,21 +58,12 @@ static bool is_said(const struct casefile *f, enum fact_id id)
 	return v.known && (v.type == TYPE_TEXT ? v.text[0] != '\0' : v.number != 0);
 }
 
-static enum fact_id fact_named(const char *name)
+static bool is_answered(const struct kb_question *q, const struct casefile *f)
 {
-	int i = 0;
+	for (size_t i = 0; f && i < QUESTION_SHOWN && AT(q->shown[i].name); i++) {
+		int id = q->shown[i].fact;
 
-	while (i < FACT_COUNT && strcmp(fact_name((enum fact_id)i), name) != 0)
-		i++;
-	return (enum fact_id)i;
-}
-
-static bool is_answered(const struct question *q, const struct casefile *f)
-{
-	for (size_t i = 0; f && i < QUESTION_SHOWN && q->shown[i]; i++) {
-		enum fact_id id = fact_named(q->shown[i]);
-
-		if (id < FACT_COUNT ? is_said(f, id) : f->says && f->says(f->says_arg, q->shown[i]))
+		if (id >= 0 ? is_said(f, (enum fact_id)id) : f->says && f->says(f->says_arg, AT(q->shown[i].name)))
 			return true;
 	}
 	return false;
@@ -101,24 +73,20 @@ static bool decides_facts(const struct stake *s, const struct expr *x)
 {
 	if (!x)
 		return false;
-	if ((x->kind == EXPR_FACT || x->kind == EXPR_KNOWN) && is_listed(s->facts, fact_name((enum fact_id)x->fact)) &&
+	if ((x->kind == EXPR_FACT || x->kind == EXPR_KNOWN) && (s->facts[x->fact / 32] >> x->fact % 32 & 1) &&
 	    !is_said(s->f, (enum fact_id)x->fact))
 		return true;
 	return decides_facts(s, AT(x->a)) || decides_facts(s, AT(x->b));
 }
 
-/* "signs/nccl" for kb/signs/nccl.kb. */
 static bool decides_sign(const struct stake *s, const struct kb_sign *sign)
 {
-	struct value v = s->f ? expr_eval(AT(sign->expr), s->f) : value_unknown(TYPE_FLAG);
-	const char *name = AT(sign->file);
-	char file[64];
+	struct value v;
 
-	if (v.known && v.number != 0)
+	if (!(sign->questions & s->signs))
 		return false;
-	str_copy(file, sizeof(file), str_starts(name, "kb/") ? name + 3 : name);
-	file[strcspn(file, ".")] = '\0';
-	return is_listed(s->facts, file);
+	v = s->f ? expr_eval(AT(sign->expr), s->f) : value_unknown(TYPE_FLAG);
+	return !v.known || v.number == 0;
 }
 
 static void stake_add(struct stake *s, uint64_t hash)
@@ -152,7 +120,7 @@ static void stake_expr(struct stake *s, const struct expr *x, bool negated)
 		stake_expr(s, AT(x->b), negated);
 	} else if (x->kind == EXPR_NOT) {
 		stake_expr(s, AT(x->a), !negated);
-	} else if (x->kind == EXPR_SIGN && !(s->signs && decides_sign(s, AT(x->sign)))) {
+	} else if (x->kind == EXPR_SIGN && !decides_sign(s, AT(x->sign))) {
 		stake_expr(s, AT(x->a), negated);
 	} else if (negated == says_none(x) && (x->kind == EXPR_SIGN || decides_facts(s, x))) {
 		stake_add(s, hash_expr(HASH_START, x));
@@ -168,9 +136,9 @@ static void stake_when(struct stake *s, const struct when *list)
 	}
 }
 
-static void stake_read(struct stake *s, const struct question *q, const struct cause *c, const struct casefile *f, bool signs)
+static void stake_read(struct stake *s, const struct kb_question *q, const struct cause *c, const struct casefile *f, bool signs)
 {
-	*s = (struct stake){.f = f, .facts = q->facts, .signs = signs, .rule = 1ull << 63};
+	*s = (struct stake){.f = f, .facts = AT(q->facts), .signs = signs ? 1u << (q - AT(kb_get()->questions)) : 0, .rule = 1ull << 63};
 	stake_when(s, AT(c->when));
 	stake_when(s, AT(c->evidence));
 }
@@ -192,7 +160,7 @@ static double stake_apart(const struct stake *s, const struct stake *other)
 }
 
 /* How well the answer tells the causes apart, over all pairs of them; 0: not at all. */
-static double question_worth(const struct question *q, const struct cause *const *causes, size_t n, const struct casefile *f,
+static double question_worth(const struct kb_question *q, const struct cause *const *causes, size_t n, const struct casefile *f,
 			     bool signs)
 {
 	struct stake stake[QUESTION_CAUSES];
@@ -206,21 +174,21 @@ static double question_worth(const struct question *q, const struct cause *const
 	return n == 1 ? stake_apart(&stake[0], NULL) : worth;
 }
 
-const struct question *question_for(const struct cause *const *causes, size_t n, const struct casefile *f)
+const struct kb_question *question_for(const struct cause *const *causes, size_t n, const struct casefile *f)
 {
-	const struct question *best = NULL;
+	const struct kb_question *list = AT(kb_get()->questions), *best = NULL;
 	double most = 0;
 
 	if (n > QUESTION_CAUSES)
 		n = QUESTION_CAUSES;
 	/* what can be observed comes first; then what other words may say */
 	for (int signs = 0; signs < 1 + (n > 1) && !best; signs++)
-		for (size_t i = 0; n && i < sizeof(questions) / sizeof(questions[0]); i++) {
-			double worth = is_answered(&questions[i], f) ? 0 : question_worth(&questions[i], causes, n, f, signs);
+		for (size_t i = 0; n && i < kb_get()->n_questions; i++) {
+			double worth = is_answered(&list[i], f) ? 0 : question_worth(&list[i], causes, n, f, signs);
 
 			if (worth > most) {
 				most = worth;
-				best = &questions[i];
+				best = &list[i];
 			}
 		}
 	return best;
