@@ -111,7 +111,7 @@ static const char *next_look(const struct needles *n, const char *p, const char 
 
 	/* nearly every look is in vain: four at once avoid waiting for each result */
 	while (end - p >= 3 * NEEDLE_STRIDE + 8 && !(look(has, factor, p) | look(has, factor, p + NEEDLE_STRIDE) |
-					      look(has, factor, p + 2 * NEEDLE_STRIDE) | look(has, factor, p + 3 * NEEDLE_STRIDE)))
+		 look(has, factor, p + 2 * NEEDLE_STRIDE) | look(has, factor, p + 3 * NEEDLE_STRIDE)))
 		p += 4 * NEEDLE_STRIDE;
 	for (; end - p >= (ptrdiff_t)needle_gram_length(n->window); p += NEEDLE_STRIDE) {
 		*h = needle_hash(factor, end - p >= 8 ? needle_load(p) : needle_load_before(p, end));
@@ -133,7 +133,8 @@ const char *needles_find(struct needles *n, const char *s, const char *end, size
 			const struct needle *d = &n->list[g->needle];
 			const char *window = p - g->at + d->window;
 
-			if (!n->muted[g->needle] && (!first || window < first || (window == first && g->needle < *which)) &&
+			if (!n->muted[g->needle] &&
+			    (!first || window < first || (window == first && g->needle < *which)) &&
 			    gram_fits(n, g, s, end, p)) {
 				first = window;
 				*which = g->needle;

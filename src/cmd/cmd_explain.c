@@ -101,8 +101,8 @@ static int list_causes(void)
 	}
 	list = json_array();
 	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
-		json_array_append_new(list,
-				      json_pack("{s:o, s:o}", "id", json_text(AT(c->id)), "title", json_text(AT(c->title))));
+		json_array_append_new(
+			list, json_pack("{s:o, s:o}", "id", json_text(AT(c->id)), "title", json_text(AT(c->title))));
 	return print_object(json_pack("{s:i, s:o}", "schema", 1, "causes", list));
 }
 

@@ -188,7 +188,8 @@ static json_t *example_json(const struct cause *c, const struct verdict *answer)
 	}
 	for (const struct said *s = answer ? answer->why : NULL; s; s = s->next)
 		json_array_append_new(why, json_text(s->text));
-	return JSON_OF(J_TEXT("text", AT(c->example)), J_TEXT("title", answer ? answer->title : NULL), J_VALUE("why", why));
+	return JSON_OF(J_TEXT("text", AT(c->example)), J_TEXT("title", answer ? answer->title : NULL),
+		       J_VALUE("why", why));
 }
 
 json_t *report_cause_words(const char *id)

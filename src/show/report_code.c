@@ -71,7 +71,7 @@ void report_code_json(FILE *out, const struct code *c)
 	while ((cause = listed_cause(&list)) != NULL) {
 		first = first ? first : cause;
 		json_array_append_new(causes, JSON_OF(J_TEXT("cause", AT(cause->id)), J_TEXT("certainty", "possible"),
-						      J_TEXT("title", AT(cause->title)), J_TEXT("settle", AT(cause->settle))));
+					      J_TEXT("title", AT(cause->title)), J_TEXT("settle", AT(cause->settle))));
 	}
 	json_print(out, JSON_OF(J_INT("schema", 1), J_TEXT("cause", first ? AT(first->id) : "unknown"),
 				J_TEXT("certainty", "possible"), J_TEXT("title", c->says[0] ? c->says : c->note),

@@ -13,7 +13,8 @@ bool verdict_wants_machine(const struct verdict *v)
 		return false;
 	if (strcmp(AT(v->cause->id), "unknown") == 0)
 		return cuda_error_in((uint32_t)fact_number(&v->c, FACT_error_code, 0), SET_ENVIRONMENTAL);
-	return AT(v->cause->check) && strcmp(AT(v->cause->check), "memory") != 0 && strcmp(AT(v->cause->check), "health") != 0;
+	return AT(v->cause->check) && strcmp(AT(v->cause->check), "memory") != 0 &&
+	       strcmp(AT(v->cause->check), "health") != 0;
 }
 
 static const char *adopt_text(struct verdict *v, const char *text)

@@ -173,7 +173,8 @@ static void kb__no_sign_has_words_that_were_made_up(void **state)
 	(void)state;
 	for (const struct kb_sign *s = AT(kb_get()->signs); s; s = AT(s->next))
 		if (strstr(AT(s->source), "unseen"))
-			fail_msg("%s line %d: the words of '%s' were seen nowhere", AT(s->file), (int)s->line, AT(s->name));
+			fail_msg("%s line %d: the words of '%s' were seen nowhere", AT(s->file), (int)s->line,
+				 AT(s->name));
 }
 
 static void collect(char *to, const char *words)
@@ -211,7 +212,7 @@ static void kb__a_sign_is_what_it_rests_on(void **state)
 		fail_msg("%s", e.msg);
 	/* for people it is expanded, in parentheses where needed */
 	assert_string_equal(AT(w->text), "text.is && !(says(\"first words\", \"second words\") && text.error)"
-				     " || says(\"first words\", \"second words\") && error.raised");
+					 " || says(\"first words\", \"second words\") && error.raised");
 	/* its phrases are the rule's */
 	expr_says(AT(w->expr), collect_words, words);
 	assert_string_equal(words, "first words.second words.first words.second words.");

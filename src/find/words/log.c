@@ -585,7 +585,8 @@ static bool is_cited(const struct text_log *l)
 	bool cited = false;
 
 	for (size_t i = 0; i < l->n_found; i++) {
-		const char *at = l->found[i] < l->words->n_errors ? strcasestr(text, word_text(l->words, l->found[i])) : NULL;
+		const char *at =
+			l->found[i] < l->words->n_errors ? strcasestr(text, word_text(l->words, l->found[i])) : NULL;
 
 		if (at && !quoted_citation(text, at))
 			return false;
@@ -600,7 +601,8 @@ static bool is_in_sentence(const struct text_log *l)
 	const char *text = line_words(l->line);
 
 	for (size_t i = 0; i < l->n_found; i++) {
-		const char *at = l->found[i] < l->words->n_errors ? strcasestr(text, word_text(l->words, l->found[i])) : NULL;
+		const char *at =
+			l->found[i] < l->words->n_errors ? strcasestr(text, word_text(l->words, l->found[i])) : NULL;
 
 		if (at && (at < text + 2 || at[-1] != ' ' || !isalpha((unsigned char)at[-2])))
 			return false;

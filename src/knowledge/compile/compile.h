@@ -28,7 +28,8 @@ struct expr_scope {
 };
 
 /* NULL with the reason in `e`. `len` bytes of text. Without a scope: anything except signs. */
-const struct expr *expr_parse(const struct expr_scope *scope, struct arena *a, const char *text, size_t len, struct err *e);
+const struct expr *expr_parse(const struct expr_scope *scope, struct arena *a, const char *text, size_t len,
+			      struct err *e);
 /* The number of kb/limits.def; false = there is none of that name. */
 bool expr_threshold(const char *name, size_t len, double *value);
 /* Calls `fn` for every says(), including those of its signs. */
@@ -36,7 +37,8 @@ typedef void expr_words_fn(void *arg, const struct expr *says);
 void expr_says(const struct expr *x, expr_words_fn *fn, void *arg);
 
 /* Likewise: a sentence with {expressions} (verdict/rules/template.h). */
-const struct template *template_parse(const struct expr_scope *scope, struct arena *a, const char *text, size_t len, struct err *e);
+const struct template *template_parse(const struct expr_scope *scope, struct arena *a, const char *text, size_t len,
+				      struct err *e);
 
 /* Resolves the names of `over:` and `explains:` lines. -EINVAL, with the reason, for an unknown name or a cycle. */
 int order_resolve(struct arena *a, const struct kb *kb, struct err *e);

@@ -551,7 +551,8 @@ static const struct expr *parse_or(struct parser *p)
 	return x;
 }
 
-const struct expr *expr_parse(const struct expr_scope *scope, struct arena *a, const char *text, size_t len, struct err *e)
+const struct expr *expr_parse(const struct expr_scope *scope, struct arena *a, const char *text, size_t len,
+			      struct err *e)
 {
 	static const struct expr_scope anywhere = {0};
 	struct parser p = {.arena = a, .scope = scope ? scope : &anywhere, .at = text, .end = text + len, .e = e};

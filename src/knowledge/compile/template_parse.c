@@ -65,7 +65,8 @@ static const char *take_literal(const char *s, const char *end, const char **lit
 	return stop ? stop : end;
 }
 
-const struct template *template_parse(const struct expr_scope *scope, struct arena *a, const char *text, size_t len, struct err *e)
+const struct template *template_parse(const struct expr_scope *scope, struct arena *a, const char *text, size_t len,
+				      struct err *e)
 {
 	struct template *t = arena_alloc(a, sizeof(*t));
 	const char *s = text, *end = text + len, *stop;

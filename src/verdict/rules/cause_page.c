@@ -70,7 +70,8 @@ struct said *cause_reasons(const struct cause *c, struct pool *pool)
 
 	for (int sure = KB_CERTAIN; sure >= KB_POSSIBLE; sure--)
 		for (const struct when *w = AT(c->when); w; w = AT(w->next)) {
-			char *text = AT(w->because) && (int)w->sure == sure ? template_expand(AT(w->because), f, pool) : NULL;
+			char *text = AT(w->because) && (int)w->sure == sure ? template_expand(AT(w->because), f, pool)
+									    : NULL;
 
 			if (text && !find_text(list, text))
 				said_add(&list, (struct said){.source = words[sure], .text = text}, pool);

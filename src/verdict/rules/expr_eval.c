@@ -111,7 +111,8 @@ static struct value operate(const struct expr *x, const struct casefile *f)
 
 static struct value const_value(const struct expr *x)
 {
-	return x->type == TYPE_TEXT ? value_text(AT(x->text)) : (struct value){.known = true, .type = expr_type(x), .number = x->number};
+	return x->type == TYPE_TEXT ? value_text(AT(x->text))
+				    : (struct value){.known = true, .type = expr_type(x), .number = x->number};
 }
 
 struct value expr_eval(const struct expr *x, const struct casefile *f)

@@ -136,9 +136,13 @@ static void stake_when(struct stake *s, const struct when *list)
 	}
 }
 
-static void stake_read(struct stake *s, const struct kb_question *q, const struct cause *c, const struct casefile *f, bool signs)
+static void stake_read(struct stake *s, const struct kb_question *q, const struct cause *c, const struct casefile *f,
+		       bool signs)
 {
-	*s = (struct stake){.f = f, .facts = AT(q->facts), .signs = signs ? 1u << (q - AT(kb_get()->questions)) : 0, .rule = 1ull << 63};
+	*s = (struct stake){.f = f,
+			    .facts = AT(q->facts),
+			    .signs = signs ? 1u << (q - AT(kb_get()->questions)) : 0,
+			    .rule = 1ull << 63};
 	stake_when(s, AT(c->when));
 	stake_when(s, AT(c->evidence));
 }
@@ -160,8 +164,8 @@ static double stake_apart(const struct stake *s, const struct stake *other)
 }
 
 /* How well the answer tells the causes apart, over all pairs of them; 0: not at all. */
-static double question_worth(const struct kb_question *q, const struct cause *const *causes, size_t n, const struct casefile *f,
-			     bool signs)
+static double question_worth(const struct kb_question *q, const struct cause *const *causes, size_t n,
+			     const struct casefile *f, bool signs)
 {
 	struct stake stake[QUESTION_CAUSES];
 	double worth = 0;
