@@ -8,6 +8,8 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 SAN     ?=
 CC      ?= gcc
+# of programs that only the build runs
+HOSTCC  ?= $(if $(filter $(MACHINE),$(shell uname -m)),$(CC),gcc)
 PYTHON  ?= python3
 CHARTS  ?= auto
 # what runs a program that was built for another processor
@@ -34,7 +36,7 @@ Q := @
 say = @$(eval STEPS += x)sh tools/progress.sh $(words $(STEPS)) '$(TOTAL)' '$(1)' '$(2)'
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/writes src/allocator src/probe src/compat src/formats src/case src/read src/find src/verdict src/show -name '*.c')))
+LIB_SRC := $(sort $(filter-out %/probe_main.c src/knowledge/compile/%,$(shell find src/base src/writes src/allocator src/probe src/compat src/formats src/case src/knowledge src/read src/find src/verdict src/show -name '*.c')))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/run/*.c src/fit/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c src/recorder/*/*.c)) src/recorder/arch_$(MACHINE).S
 REDIRECT_SRC := $(sort $(wildcard src/redirect/*.c)) src/redirect/arch_$(MACHINE).S
@@ -43,7 +45,13 @@ SIM_SRC := $(sort $(wildcard src/sim/cuda/*.c))
 STANDIN_LIST := src/sim/common/standins.list
 STANDINS := $(shell while read -r dir name node; do [ ! -d src/sim/$$dir ] || echo $(B)/sim/$$name; done < $(STANDIN_LIST))
 SIM_PARTS := $(patsubst %,$(B)/sim/%,libcuda.so.1 libnvidia-ml.so.1 libcuwhy-sim-loader.so) $(STANDINS)
-LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/verdict/rules/kb_blob.o $(B)/obj/src/show/page_blob.o
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/knowledge/kb_blob.o $(B)/obj/src/show/page_blob.o
+# What makes the knowledge base that is linked in runs here, wherever cuwhy will run. Of the case it has the names of facts alone: the rest,
+# and what that needs, is dropped.
+COMPILE_SRC := $(sort $(wildcard src/knowledge/compile/*.c))
+COMPILE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out %/main.c,$(COMPILE_SRC)))
+HOST_OBJ := $(patsubst %.c,$(B)/host/%.o,$(COMPILE_SRC) src/knowledge/find.c src/knowledge/likeness.c $(patsubst %,src/base/%.c,buf err map mem pool str) \
+	$(patsubst %,src/case/%.c,case knowledge known_message) src/compat/cuda_errors.c)
 # `cuwhy run` refuses what the simulated GPU would refuse
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/sim/cuda/sim_spec.o
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
@@ -254,16 +262,25 @@ $(B)/commit: always
 # and what has the version in it is compiled again when that changes
 $(patsubst %.c,$(B)/obj/%.o,$(shell grep -rl --include='*.c' CUWHY_VERSION src)): VERSION
 
-# Knowledge base: the signs, and one file per cause, embedded as it is with the program that shows it. Adding one needs no C.
+# Knowledge base: the signs, and one file per cause, with the program that shows it. src/knowledge/compile makes of them what is linked in.
+# Adding one needs no C.
 KB     := $(sort $(wildcard kb/signs/*.kb)) $(sort $(wildcard kb/causes/*.md))
 SHOWN  := $(sort $(wildcard $(shell sed -n 's/^program: *//p' kb/causes/*.md)))
-$(B)/kb.blob: $(KB) $(SHOWN) $(B)/kb.files tools/make_kb.sh tools/program_text.sed Makefile
+$(B)/kb.text: $(KB) $(SHOWN) $(B)/kb.files tools/make_kb.sh tools/program_text.sed Makefile
 	$(Q)mkdir -p $(@D) && sh tools/make_kb.sh $(KB) > $@
 # The list of files, so that a deleted one leaves the build; it changes only when the list does.
 $(B)/kb.files: always
 	@mkdir -p $(@D) && { echo "$(KB)" | cmp -s - $@ || echo "$(KB)" > $@; }
-$(B)/obj/src/verdict/rules/kb_blob.o: src/verdict/rules/kb_blob.S $(B)/kb.blob
+$(B)/kb.blob: $(B)/kb.text $(B)/host/compile
+	$(Q)$(B)/host/compile $< $@
+$(B)/obj/src/knowledge/kb_blob.o: src/knowledge/kb_blob.S $(B)/kb.blob
 	$(Q)mkdir -p $(@D) && $(CC) -DKB_BLOB='"$(B)/kb.blob"' -c $< -o $@
+$(B)/host/%.o: %.c
+	$(call say,CC,$< (host))
+	$(Q)mkdir -p $(@D) && $(HOSTCC) -std=gnu11 $(WARN) $(CPP) -MMD -MP -O1 -ffunction-sections -include base/banned.h -c $< -o $@
+$(B)/host/compile: $(HOST_OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(HOSTCC) -Wl,--gc-sections -o $@ $^
 
 # The report page: web/src put together into one file.
 PAGE := $(B)/report.html
@@ -307,7 +324,7 @@ deb: all
 # ---- tests ----------------------------------------------------------------------------------------
 
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
-$(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OBJ))
+$(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(COMPILE_OBJ) $(filter-out %/main.o,$(CMD_OBJ))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -o $@ $^ -lcmocka $(LDLIBS) -lpthread
 
@@ -488,7 +505,7 @@ $(B)/tests/fuzz_code: $(B)/obj/src/sim/cuda/sim_unpack.o
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 
-$(B)/tests/many $(B)/tests/hide: $(B)/tests/%: tests/text/%.c $(LIB_OBJ)
+$(B)/tests/many $(B)/tests/hide: $(B)/tests/%: tests/text/%.c $(LIB_OBJ) $(COMPILE_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 
 # The recipes of CONTRIBUTING.md, in a copy of the tree.
@@ -662,4 +679,4 @@ uninstall:
 clean:
 	rm -rf build build-san
 
--include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/host -name '*.d' 2>/dev/null)

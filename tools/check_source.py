@@ -8,7 +8,7 @@ import re
 import sys
 
 # Who may include whom; ARCHITECTURE.md has the table with the reasons. A part may always use itself, kb and system headers.
-FACTS = "base allocator compat formats probe case read find include".split()
+FACTS = "base allocator compat formats probe case knowledge read find include".split()
 USES = {
     "base": [],
     "writes": ["base"],
@@ -17,9 +17,11 @@ USES = {
     "formats": ["base", "compat"],
     "probe": ["base"],
     "case": ["base", "compat"],
+    "knowledge": ["base", "case"],
+    "knowledge/compile": ["base", "compat", "case", "knowledge"],
     "read": ["base", "compat", "formats", "probe", "case", "include"],
     "find": FACTS,
-    "verdict/rules": ["base", "compat", "case"],
+    "verdict/rules": ["base", "compat", "case", "knowledge"],
     "verdict": FACTS + ["verdict/rules"],
     "show": FACTS + ["verdict/rules", "verdict"],
     "run": FACTS + ["verdict/rules", "verdict", "show", "writes", "cmd"],     # of one floor with fit and cmd: commands with rooms of their own

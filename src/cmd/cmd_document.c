@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 
 static const struct variable { const char *name, *commands, *text; } variables[] = {
 #define VARIABLE(name, commands, text) {name, commands, text},
@@ -258,8 +258,8 @@ static const char *option_words(const struct opt_table *t, const struct opt *o)
 /* The ids of all causes, separated by spaces. */
 static void put_causes(FILE *out)
 {
-	for (const struct cause *c = kb_get()->first; c; c = c->next)
-		fprintf(out, "%s%s", c == kb_get()->first ? "" : " ", c->id);
+	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
+		fprintf(out, "%s%s", c == AT(kb_get()->first) ? "" : " ", AT(c->id));
 }
 
 static void put_commands(FILE *out)

@@ -33,7 +33,7 @@
 #include "verdict/doctor.h"
 #include "verdict/source.h"
 #include "verdict/verdict.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 #include "show/code.h"
 #include "show/report.h"
 
@@ -100,9 +100,9 @@ static int list_causes(void)
 		return cmd_finish(EXIT_NOTHING);
 	}
 	list = json_array();
-	for (const struct cause *c = kb_get()->first; c; c = c->next)
-		json_array_append_new(list,
-				      json_pack("{s:o, s:o}", "id", json_text(c->id), "title", json_text(c->title)));
+	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
+		json_array_append_new(
+			list, json_pack("{s:o, s:o}", "id", json_text(AT(c->id)), "title", json_text(AT(c->title))));
 	return print_object(json_pack("{s:i, s:o}", "schema", 1, "causes", list));
 }
 
@@ -112,8 +112,8 @@ static int no_such(const char *word)
 	struct err e = {0};
 	size_t n = 0;
 
-	for (const struct cause *c = kb_get()->first; c; c = c->next)
-		ids[n++] = c->id;
+	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
+		ids[n++] = AT(c->id);
 	near = str_nearest(word, ids);
 	err_set(&e, -ENOENT, "'%s' is not a file, a code or a cause", word);
 	if (near)
@@ -130,13 +130,13 @@ static struct verdict *answer_example(const char *id)
 	const struct cause *c = kb_find(kb_get(), id);
 	struct source s = {.input = &input_text, .path = "the example"};
 	struct text_source *text;
+	const char *example = c ? AT(c->example) : NULL;
 	struct verdict *v;
 
-	if (!c || !c->example)
+	if (!example)
 		return NULL;
-	source_prepare();
 	s.it = text = text_source_new();
-	log_read_text(text->log, s.path, c->example, strlen(c->example));
+	log_read_text(text->log, s.path, example, strlen(example));
 	log_finish(text->log);
 	v = source_judge(&s, NULL);
 	source_close(&s);
@@ -635,7 +635,6 @@ static int explain_words(char **words, int n, const char *loose, struct text_sty
 			  .unread = xcalloc(size, sizeof(*a.unread)), .loose = loose};
 	int status;
 
-	source_prepare();
 	if (n == 1 && !is_text_itself(words[0]) && !is_stdin(words[0]) && input_sniff(words[0]) == &input_recording)
 		style->recording = words[0];
 	if (find_missing(words, n, &a.e) || !add_inputs(&a, words, n))

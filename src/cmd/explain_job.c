@@ -22,7 +22,7 @@
 #include "find/job/order.h"
 #include "verdict/source.h"
 #include "verdict/verdict.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 #include "show/job_report.h"
 
 struct job_answer **explain_job_judge(const struct job *j)
@@ -159,7 +159,7 @@ static void add_log(struct job *j, const char *path)
 		r.state = JOB_ENDED;
 		r.exit_known = true;
 		r.exit = 1;
-		r.cause = v->cause->id;
+		r.cause = AT(v->cause->id);
 		r.sure = certainty_word(v->sure);
 		r.title = pool_strdup(&j->pool, verdict_title(v));
 		r.of_peers = victim_words_in(v->end_type, v->end_text);
@@ -206,7 +206,6 @@ struct job *explain_job_collect(char **words, int n, struct err *e)
 		j = xcalloc(1, sizeof(*j));
 		j->id = JOB_UNNAMED;
 	}
-	source_prepare();
 	for (int i = 0; i < n; i++) {
 		int n_files = 0;
 		char **files = used[i] ? NULL : words_of_folders(&words[i], 1, &n_files);

@@ -18,22 +18,12 @@
 #include "find/words/log.h"
 #include "find/words/observe.h"
 
-static text_words_fn *words_from;
-
-void text_words_from(text_words_fn *fn)
-{
-	words_from = fn;
-}
-
 struct text_source *text_source_new(void)
 {
 	struct text_source *s = xcalloc(1, sizeof(*s));
-	const char **words = NULL;
-	size_t n = words_from ? words_from(&words) : 0;
 
-	s->log = log_new(words, n);
+	s->log = log_new();
 	s->about.log = s->log;
-	free(words);
 	return s;
 }
 

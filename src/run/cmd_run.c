@@ -14,7 +14,6 @@
 #include "cmd/cmd.h"
 #include "run/run.h"
 #include "run/run_job.h"
-#include "verdict/rules/kb.h"
 
 #define STRAGGLERS_NS	200000000u	/* grace for recorded processes that die with the program */
 #define SHORT_WAIT_MS	5
@@ -217,7 +216,6 @@ static void keeper_work(void *arg, const struct keeper *self)
 	witness_leave(&r->child.witness);
 	r->judge.self = self;
 	run_job_start(r->job, &r->server);
-	kb_get();	/* while the program starts: at its end, someone waits for us */
 	if (follow_program(r, self))
 		judge_finish(&r->judge);
 	else if (!r->judge.n_failed && !r->store.keep)

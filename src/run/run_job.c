@@ -242,7 +242,7 @@ static void take_failure(struct run_job *j, struct entry *e, const struct verdic
 {
 	struct job_rank *r = &e->r;
 
-	r->cause = v->cause->id;
+	r->cause = AT(v->cause->id);
 	r->sure = certainty_word(v->sure);
 	r->title = short_text(e, verdict_title(v));
 	r->because = short_text(e, v->because);

@@ -294,12 +294,12 @@ static void put_verdict(struct chrome_writer *w, const struct verdict *v)
 	uint64_t ns = v ? v->time_ns : 0;
 	json_t *o, *args;
 
-	if (!v || !strcmp(v->cause->id, "none") || ns <= w->start_ns)
+	if (!v || !strcmp(AT(v->cause->id), "none") || ns <= w->start_ns)
 		return;
 	if (w->blamed && ticks_ns(w, w->blamed->ticks) > ns)
 		ns = ticks_ns(w, w->blamed->ticks);
 	o = chrome_event(w, "i", PROCESS_LANE, v->title);
-	args = JSON_OF(J_TEXT("cause", v->cause->id), J_TEXT("certainty", certainty_word(v->sure)),
+	args = JSON_OF(J_TEXT("cause", AT(v->cause->id)), J_TEXT("certainty", certainty_word(v->sure)),
 		       J_IF(v->c.line[LINE_where].file,
 			    J_VALUE("line", place_json(w->t, v->c.line[LINE_where].file, v->c.line[LINE_where].number,
 						       v->c.line[LINE_where].function))));

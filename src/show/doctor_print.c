@@ -28,7 +28,7 @@ static void print_doctor_verdict(struct wrap *w, const struct verdict *v)
 	wrap_said(w, "FIX", v->fix, SIZE_MAX);
 	wrap_label(w, "CONFIDENCE");
 	wrap_printf(w, "%s%s%s (%s)", certainty_word(v->sure), v->because ? ": " : "", v->because ? v->because : "",
-		    v->cause->id);
+		    AT(v->cause->id));
 	w->label = NULL;
 	putc('\n', w->out);
 }

@@ -38,8 +38,8 @@ static void put_table(FILE *out, const struct verdict *v)
 	char *place = where->file ? xasprintf("%s:%u", where->shown, where->number) : NULL;
 
 	fputs("| | |\n| --- | --- |\n", out);
-	put_row(out, "cause", v->cause->id);
-	if (strcmp(v->cause->id, "none") != 0)
+	put_row(out, "cause", AT(v->cause->id));
+	if (strcmp(AT(v->cause->id), "none") != 0)
 		put_row(out, "confidence", certainty_word(v->sure));
 	put_row(out, "where", place);
 	put_row(out, "PyTorch", fact_text(&v->c, FACT_versions_torch));

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cuwhy/format.h"
-#include "verdict/rules/template.h"
+#include "base/format.h"
 
 /* All that one place holds, whatever it is for: a tensor that was an activation at one moment may be a gradient at another. */
 struct held {

@@ -5,7 +5,7 @@
 
 #include "base/private.h"
 #include "cuwhy/format.h"
-#include "verdict/rules/template.h"
+#include "base/format.h"
 #include "show/memory_diff.h"
 
 static const char style[] =

@@ -14,7 +14,7 @@
 #include "read/recording/trace_memory.h"
 #include "read/recording/usage_json.h"
 #include "probe/usage.h"
-#include "verdict/rules/template.h"
+#include "base/format.h"
 #include "show/memory.h"
 
 #define MARGIN		44	/* of a history line, for its words */

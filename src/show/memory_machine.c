@@ -6,7 +6,7 @@
 
 #include "base/private.h"
 #include "probe/usage.h"
-#include "verdict/rules/template.h"
+#include "base/format.h"
 #include "show/memory.h"
 
 static const char *usage_bytes_text(char *buf, size_t size, uint64_t bytes)

@@ -7,7 +7,7 @@
 #include "find/memory/over_time.h"
 #include "read/recording/ram_json.h"
 #include "read/recording/trace_memory.h"
-#include "verdict/rules/template.h"
+#include "base/format.h"
 #include "show/memory.h"
 
 #define SECOND_NS	1000000000u

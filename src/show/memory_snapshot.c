@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "find/memory/observe_snapshot.h"
 #include "find/memory/snap_analyze.h"
-#include "verdict/rules/template.h"
+#include "base/format.h"
 #include "show/memory.h"
 
 #define ROWS_SHOWN	12

@@ -36,7 +36,7 @@
 #include "verdict/doctor.h"
 #include "find/fault/fault.h"
 #include "verdict/verdict.h"
-#include "verdict/rules/template.h"
+#include "base/format.h"
 #include "show/blamed.h"
 #include "show/page_blocks.h"
 #include "show/page_causes.h"

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "verdict/verdict.h"
 #include "verdict/rules/cause_page.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 #include "show/report.h"
 
 static bool has_cause(const json_t *list, const char *id)

@@ -327,5 +327,6 @@ void page_add_snapshot(struct page *p, const struct snapshot *s, const struct sn
 			 J_VALUE("quotes", page_quotes(v, &book)), J_VALUE("environment", snap_environment(s)),
 			 J_VALUE("gaps", gaps), J_SHARED("lines", lines.list));
 	page_words_release(&lines);
-	page_add_row(p, JSON_OF(J_NULL("pid"), J_NULL("rank"), J_TEXT("cause", v->cause->id), J_VALUE("detail", detail)));
+	page_add_row(p, JSON_OF(J_NULL("pid"), J_NULL("rank"), J_TEXT("cause", AT(v->cause->id)),
+				J_VALUE("detail", detail)));
 }

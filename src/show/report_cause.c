@@ -8,7 +8,7 @@
 #include "case/case.h"
 #include "verdict/verdict.h"
 #include "verdict/rules/cause_page.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 #include "show/report.h"
 #include "show/report_wrap.h"
 
@@ -40,14 +40,14 @@ static void print_advice(struct wrap *w, const char *heading, const struct advic
 		return;
 	putc('\n', w->out);
 	wrap_heading(w, heading);
-	for (; a; a = a->next) {
-		wrap_plain(w, 2, template_text(a->text));
-		if (a->guard_text) {
+	for (; a; a = AT(a->next)) {
+		wrap_plain(w, 2, AT(AT(a->text)->text));
+		if (AT(a->guard_text)) {
 			fputs("    when ", w->out);
-			wrap_plain(w, 0, a->guard_text);
+			wrap_plain(w, 0, AT(a->guard_text));
 		}
-		if (a->command)
-			wrap_command(w, template_text(a->command));
+		if (AT(a->command))
+			wrap_command(w, AT(AT(a->command)->text));
 	}
 }
 
@@ -59,9 +59,9 @@ static void print_rules(struct wrap *w, const struct when *when)
 		return;
 	putc('\n', w->out);
 	wrap_heading(w, "Rules");
-	for (; when; when = when->next) {
+	for (; when; when = AT(when->next)) {
 		fprintf(w->out, "  %-8s  ", words[when->sure]);
-		wrap_plain(w, 0, when->text);
+		wrap_plain(w, 0, AT(when->text));
 	}
 }
 
@@ -73,11 +73,11 @@ bool report_cause_rules(FILE *out, const char *id, const struct text_style *styl
 	if (!c)
 		return false;
 	wrap_init(&w, out, style);
-	wrap_heading(&w, c->id);
-	wrap_plain(&w, 2, c->title);
-	print_rules(&w, c->when);
-	print_advice(&w, "Sentences", c->why);
-	print_advice(&w, "Fixes", c->fix);
+	wrap_heading(&w, AT(c->id));
+	wrap_plain(&w, 2, AT(c->title));
+	print_rules(&w, AT(c->when));
+	print_advice(&w, "Sentences", AT(c->why));
+	print_advice(&w, "Fixes", AT(c->fix));
 	return true;
 }
 
@@ -122,10 +122,10 @@ static void print_section(struct wrap *w, const char *heading, const char *prose
 
 static void print_example(struct wrap *w, const struct cause *c, const struct verdict *answer)
 {
-	if (!c->example)
+	if (!AT(c->example))
 		return;
 	print_heading(w, "Example");
-	wrap_code(w, 4, c->example);
+	wrap_code(w, 4, AT(c->example));
 	if (!answer)
 		return;
 	print_heading(w, "What cuwhy says about it");
@@ -143,18 +143,18 @@ bool report_cause(FILE *out, const char *id, const struct verdict *answer, const
 	if (!c)
 		return false;
 	wrap_init(&w, out, style);
-	wrap_heading(&w, c->id);
-	wrap_plain(&w, 2, c->title);
+	wrap_heading(&w, AT(c->id));
+	wrap_plain(&w, 2, AT(c->title));
 	putc('\n', out);
-	print_prose(&w, c->definition);
+	print_prose(&w, AT(c->definition));
 	print_reasons(&w, cause_reasons(c, &pool));
 	print_fixes(&w, cause_fixes(c, &pool));
-	print_section(&w, "What would settle it", c->settle);
-	print_section(&w, "Not to be confused with", c->confused);
+	print_section(&w, "What would settle it", AT(c->settle));
+	print_section(&w, "Not to be confused with", AT(c->confused));
 	print_example(&w, c, answer);
-	if (c->program) {
+	if (AT(c->program)) {
 		print_heading(&w, "A program that shows it");
-		wrap_code(&w, 0, c->program_text);	/* not indented: it can be pasted as it is */
+		wrap_code(&w, 0, AT(c->program_text));	/* not indented: it can be pasted as it is */
 	}
 	pool_release(&pool);
 	return true;
@@ -182,13 +182,14 @@ static json_t *example_json(const struct cause *c, const struct verdict *answer)
 {
 	json_t *why = json_array();
 
-	if (!c->example) {
+	if (!AT(c->example)) {
 		json_decref(why);
 		return json_null();
 	}
 	for (const struct said *s = answer ? answer->why : NULL; s; s = s->next)
 		json_array_append_new(why, json_text(s->text));
-	return JSON_OF(J_TEXT("text", c->example), J_TEXT("title", answer ? answer->title : NULL), J_VALUE("why", why));
+	return JSON_OF(J_TEXT("text", AT(c->example)), J_TEXT("title", answer ? answer->title : NULL),
+		       J_VALUE("why", why));
 }
 
 json_t *report_cause_words(const char *id)
@@ -197,10 +198,10 @@ json_t *report_cause_words(const char *id)
 	struct pool pool = {0};
 	json_t *j;
 
-	j = JSON_OF(J_TEXT("id", id), J_TEXT("title", c->title), J_TEXT("definition", c->definition),
+	j = JSON_OF(J_TEXT("id", id), J_TEXT("title", AT(c->title)), J_TEXT("definition", AT(c->definition)),
 		    J_VALUE("reasons", reasons_json(cause_reasons(c, &pool))),
-		    J_VALUE("fix", fixes_json(cause_fixes(c, &pool))), J_TEXT("settle", c->settle),
-		    J_TEXT("confused", c->confused));
+		    J_VALUE("fix", fixes_json(cause_fixes(c, &pool))), J_TEXT("settle", AT(c->settle)),
+		    J_TEXT("confused", AT(c->confused)));
 	pool_release(&pool);
 	return j;
 }
@@ -212,12 +213,12 @@ json_t *report_cause_json(const char *id, const char *text, const struct verdict
 
 	json_object_update(j, words);
 	json_decref(words);
-	JSON_ADD(j, J_VALUE("example", example_json(c, answer)), J_TEXT("program", c->program_text));
+	JSON_ADD(j, J_VALUE("example", example_json(c, answer)), J_TEXT("program", AT(c->program_text)));
 	return j;
 }
 
 void report_cause_list(FILE *out)
 {
-	for (const struct cause *c = kb_get()->first; c; c = c->next)
-		fprintf(out, "%-34s %s\n", c->id, c->title);
+	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
+		fprintf(out, "%-34s %s\n", AT(c->id), AT(c->title));
 }

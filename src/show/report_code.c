@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 #include "show/code.h"
 #include "show/report_wrap.h"
 
@@ -54,10 +54,10 @@ void report_code(FILE *out, const struct code *c, const struct text_style *style
 	putc('\n', out);
 	wrap_heading(&w, "Common causes");
 	while ((cause = listed_cause(&list)) != NULL) {
-		fprintf(out, "  %s\n", cause->id);
-		wrap_plain(&w, 4, cause->title);
-		if (cause->settle)
-			wrap_plain(&w, 4, cause->settle);
+		fprintf(out, "  %s\n", AT(cause->id));
+		wrap_plain(&w, 4, AT(cause->title));
+		if (AT(cause->settle))
+			wrap_plain(&w, 4, AT(cause->settle));
 	}
 	fputs("\n  'cuwhy explain CAUSE' says more.\n", out);
 }
@@ -70,10 +70,10 @@ void report_code_json(FILE *out, const struct code *c)
 
 	while ((cause = listed_cause(&list)) != NULL) {
 		first = first ? first : cause;
-		json_array_append_new(causes, JSON_OF(J_TEXT("cause", cause->id), J_TEXT("certainty", "possible"),
-						      J_TEXT("title", cause->title), J_TEXT("settle", cause->settle)));
+		json_array_append_new(causes, JSON_OF(J_TEXT("cause", AT(cause->id)), J_TEXT("certainty", "possible"),
+					      J_TEXT("title", AT(cause->title)), J_TEXT("settle", AT(cause->settle))));
 	}
-	json_print(out, JSON_OF(J_INT("schema", 1), J_TEXT("cause", first ? first->id : "unknown"),
+	json_print(out, JSON_OF(J_INT("schema", 1), J_TEXT("cause", first ? AT(first->id) : "unknown"),
 				J_TEXT("certainty", "possible"), J_TEXT("title", c->says[0] ? c->says : c->note),
 				J_VALUE("error", JSON_OF(J_INT_OR_NULL("code", c->number >= 0, c->number),
 							 J_TEXT("name", c->name), J_NULL("api"))),

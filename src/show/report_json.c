@@ -223,14 +223,14 @@ static json_t *candidates_json(const struct verdict *v)
 	for (size_t i = 0; i < v->n_candidates; i++) {
 		const struct match *m = &v->candidates[i];
 
-		json_array_append_new(j, JSON_OF(J_TEXT("cause", m->cause->id),
+		json_array_append_new(j, JSON_OF(J_TEXT("cause", AT(m->cause->id)),
 						 J_TEXT("certainty", certainty_word((enum certainty)m->sure)),
-				   J_TEXT("because", m->because), J_TEXT("rule", m->when ? m->when->id : NULL),
-				   J_IF(m->tied, J_BOOL("tied", true)), J_TEXT("settle", m->cause->settle)));
+				   J_TEXT("because", m->because), J_TEXT("rule", m->when ? AT(m->when->id) : NULL),
+				   J_IF(m->tied, J_BOOL("tied", true)), J_TEXT("settle", AT(m->cause->settle))));
 	}
 	if (!v->n_candidates && case_observed(&v->c, GROUP_error))
 		json_array_append_new(
-			j, JSON_OF(J_TEXT("cause", v->cause->id), J_TEXT("certainty", certainty_word(v->sure))));
+			j, JSON_OF(J_TEXT("cause", AT(v->cause->id)), J_TEXT("certainty", certainty_word(v->sure))));
 	return j;
 }
 
@@ -270,9 +270,9 @@ static json_t *fix_json(const struct said *s)
 	return j;
 }
 
-static json_t *question_json(const struct question *q)
+static json_t *question_json(const struct kb_question *q)
 {
-	return q ? JSON_OF(J_TEXT("text", q->text), J_TEXT("command", q->command)) : json_null();
+	return q ? JSON_OF(J_TEXT("text", AT(q->text)), J_TEXT("command", AT(q->command))) : json_null();
 }
 
 static json_t *process_json(const struct verdict *v)
@@ -296,7 +296,7 @@ static json_t *whole_json(const struct verdict *v)
 	const struct casefile *c = &v->c;
 
 	return JSON_OF(J_INT("schema", 1),
-		       J_TEXT("cause", v->cause->id),
+		       J_TEXT("cause", AT(v->cause->id)),
 		       J_TEXT("certainty", certainty_word(v->sure)),
 		       J_TEXT("title", v->title),
 		       J_TEXT("because", v->because),

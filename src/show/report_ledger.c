@@ -13,7 +13,7 @@
 #include "cuwhy/format.h"
 #include "find/memory/over_time.h"
 #include "read/recording/trace.h"
-#include "verdict/rules/template.h"
+#include "base/format.h"
 
 #define BAR		20
 #define CHART_HEIGHT	6

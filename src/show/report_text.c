@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "show/report_ledger.h"
@@ -401,10 +402,10 @@ static void text_ids(struct wrap *w, const char *before, const char *const *ids,
 /* What would tell the candidates apart. */
 static void text_question(struct wrap *w, const struct verdict *v)
 {
-	const struct question *q = verdict_question(v);
+	const struct kb_question *q = verdict_question(v);
 
 	if (q)
-		wrap_said(w, "ASK", &(struct said){.text = q->text, .command = q->command}, 1);
+		wrap_said(w, "ASK", &(struct said){.text = AT(q->text), .command = AT(q->command)}, 1);
 }
 
 /* The next candidates, each with what speaks for it. */
@@ -415,8 +416,8 @@ static size_t text_candidates(struct wrap *w, const struct verdict *v)
 	for (i = 1; i < v->n_candidates && i < QUESTION_CAUSES; i++) {
 		const struct match *m = &v->candidates[i];
 
-		wrap_printf(w, "or %s, %s: %s", m->cause->id, certainty_word((enum certainty)m->sure),
-			    m->because ? m->because : m->cause->title);
+		wrap_printf(w, "or %s, %s: %s", AT(m->cause->id), certainty_word((enum certainty)m->sure),
+			    m->because ? m->because : AT(m->cause->title));
 	}
 	return i;
 }
@@ -431,7 +432,7 @@ static void text_confidence(struct answer *a)
 	wrap_label(w, "CONFIDENCE");
 	wrap_printf(w, "%s: %s", certainty_word(v->sure),
 		    v->because		      ? v->because
-		    : v->sure == SURE_CERTAIN ? v->cause->title
+		    : v->sure == SURE_CERTAIN ? AT(v->cause->title)
 					      : "the message fits it, and nothing tells it from other causes");
 	if (fact_true(&v->c, FACT_process_sim))
 		wrap_text(w, "the GPU was simulated");
@@ -440,7 +441,7 @@ static void text_confidence(struct answer *a)
 	if (is_text(v) && (a->verbose || v->sure == SURE_POSSIBLE))
 		first = text_candidates(w, v);
 	for (size_t i = first; i < v->n_candidates && n < 16; i++)
-		others[n++] = v->candidates[i].cause->id;
+		others[n++] = AT(v->candidates[i].cause->id);
 	a->more_causes = !a->verbose && (n || v->n_unchecked);
 	if (!a->verbose)
 		return;
@@ -455,12 +456,12 @@ static void text_other(struct wrap *w, const struct verdict *o)
 	if (o->victim_of)
 		snprintf(line, sizeof(line), "%s", o->title);
 	else if (!o->pid)	/* not a process: a text, a dump, a snapshot */
-		snprintf(line, sizeof(line), "another input shows %s (%s)", o->cause->id, certainty_word(o->sure));
+		snprintf(line, sizeof(line), "another input shows %s (%s)", AT(o->cause->id), certainty_word(o->sure));
 	else if (o->c.line[LINE_where].file)
-		snprintf(line, sizeof(line), "then process %u failed too: %s at %s:%u", o->pid, o->cause->id,
+		snprintf(line, sizeof(line), "then process %u failed too: %s at %s:%u", o->pid, AT(o->cause->id),
 			 o->c.line[LINE_where].shown, o->c.line[LINE_where].number);
 	else
-		snprintf(line, sizeof(line), "then process %u failed too: %s", o->pid, o->cause->id);
+		snprintf(line, sizeof(line), "then process %u failed too: %s", o->pid, AT(o->cause->id));
 	wrap_plain(w, 2, line);
 }
 
@@ -534,7 +535,7 @@ static void text_rest(struct answer *a, const struct text_style *style)
 			notes == 1 ? "" : "s", notes == 1 ? "was" : "were");
 	w->look = LOOK_DIM;
 	if (style && style->recording)
-		wrap_plain_printf(w, 2, "cause %s; recording %s", v->cause->id, style->recording);
+		wrap_plain_printf(w, 2, "cause %s; recording %s", AT(v->cause->id), style->recording);
 	text_more(a, style);
 	w->look = LOOK_PLAIN;
 }
@@ -636,7 +637,7 @@ void report_text(FILE *out, const struct verdict *v, const struct text_style *st
 	struct answer a = {.v = v, .verbose = style && style->verbose};
 
 	wrap_init(&a.w, out, style);
-	if (!strcmp(v->cause->id, "none")) {
+	if (!strcmp(AT(v->cause->id), "none")) {
 		if (v->notes)
 			report_line(out, v, style ? style->recording : NULL);
 		else
@@ -666,10 +667,10 @@ void report_victim(FILE *out, const struct verdict *v)
 void report_first(FILE *out, const struct verdict *v)
 {
 	if (v->c.line[LINE_where].file)
-		fprintf(out, "cuwhy: the first to fail was process %u: %s at %s:%u\n", v->pid, v->cause->id,
+		fprintf(out, "cuwhy: the first to fail was process %u: %s at %s:%u\n", v->pid, AT(v->cause->id),
 			v->c.line[LINE_where].shown, v->c.line[LINE_where].number);
 	else
-		fprintf(out, "cuwhy: the first to fail was process %u: %s\n", v->pid, v->cause->id);
+		fprintf(out, "cuwhy: the first to fail was process %u: %s\n", v->pid, AT(v->cause->id));
 }
 
 void report_line(FILE *out, const struct verdict *v, const char *recording)
@@ -691,7 +692,7 @@ void report_line(FILE *out, const struct verdict *v, const char *recording)
 			 last ? "did not end the program, but may have ended a thread: nothing was launched afterwards"
 			 : count == 1 ? "was handled by the program"
 				      : "were handled by the program",
-			 n->title, n->cause->id, place, count == 1 ? "" : ", and others",
+			 n->title, AT(n->cause->id), place, count == 1 ? "" : ", and others",
 			 recording ? "; recording " : "", recording ? recording : "");
 	wrap_heading(&w, text);
 	free(text);

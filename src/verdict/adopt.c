@@ -9,11 +9,12 @@
 
 bool verdict_wants_machine(const struct verdict *v)
 {
-	if (fact_true(&v->c, FACT_process_sim) || strcmp(v->cause->id, "none") == 0)
+	if (fact_true(&v->c, FACT_process_sim) || strcmp(AT(v->cause->id), "none") == 0)
 		return false;
-	if (strcmp(v->cause->id, "unknown") == 0)
+	if (strcmp(AT(v->cause->id), "unknown") == 0)
 		return cuda_error_in((uint32_t)fact_number(&v->c, FACT_error_code, 0), SET_ENVIRONMENTAL);
-	return v->cause->check && strcmp(v->cause->check, "memory") != 0 && strcmp(v->cause->check, "health") != 0;
+	return AT(v->cause->check) && strcmp(AT(v->cause->check), "memory") != 0 &&
+	       strcmp(AT(v->cause->check), "health") != 0;
 }
 
 static const char *adopt_text(struct verdict *v, const char *text)
@@ -77,12 +78,12 @@ static bool explains(const struct verdict *v, const struct verdict *found)
 {
 	int mine, theirs;
 
-	if (found->sure == SURE_POSSIBLE || strcmp(found->cause->id, "none") == 0 || !found->cause->check)
+	if (found->sure == SURE_POSSIBLE || strcmp(AT(found->cause->id), "none") == 0 || !AT(found->cause->check))
 		return false;
-	if (is_candidate(v, found->cause) || strcmp(v->cause->id, "unknown") == 0)
+	if (is_candidate(v, found->cause) || strcmp(AT(v->cause->id), "unknown") == 0)
 		return true;
-	mine = doctor_check_place(v->cause->check);
-	theirs = doctor_check_place(found->cause->check);
+	mine = doctor_check_place(AT(v->cause->check));
+	theirs = doctor_check_place(AT(found->cause->check));
 	if (v->sure == SURE_CERTAIN || (v->sure == SURE_LIKELY && mine > doctor_check_place("runtime")))
 		return mine == theirs;
 	return theirs <= mine || v->sure == SURE_POSSIBLE;
@@ -110,16 +111,16 @@ bool verdict_adopt(struct verdict *v, const struct doctor *d)
 
 	keep_checks(v, d);
 	if (!explains(v, found)) {
-		if (found->sure != SURE_POSSIBLE && strcmp(found->cause->id, "none") != 0)
+		if (found->sure != SURE_POSSIBLE && strcmp(AT(found->cause->id), "none") != 0)
 			verdict_evidence(v, "doctor",
 					 pool_printf(&v->pool, "cuwhy doctor also says: %s (%s)", found->title,
-						     found->cause->id));
+						     AT(found->cause->id)));
 		return false;
 	}
 	if (v->cause == found->cause) {
 		append_own(keep_said(v, found->why), &v->why, v->why);
 		v->sure = found->sure > v->sure ? found->sure : v->sure;
-		v->title = strcmp(v->title, v->cause->title) != 0 ? v->title : adopt_text(v, found->title);
+		v->title = strcmp(v->title, AT(v->cause->title)) != 0 ? v->title : adopt_text(v, found->title);
 	} else {
 		v->why = keep_said(v, found->why);
 		v->sure = found->sure;

@@ -11,7 +11,9 @@
 #include "find/host/observe.h"
 #include "verdict/verdict.h"
 #include "verdict/rules/destroys.h"
+#include "verdict/rules/expr.h"
 #include "verdict/rules/rules.h"
+#include "verdict/rules/template.h"
 
 static const struct { const char *id, *label, *needs; bool essential; } checks[] = {
 #define CHECK(id, label, needs, essential) {#id, label, needs, essential},
@@ -26,11 +28,12 @@ static const struct { const char *id, *label, *needs; bool essential; } checks[]
 };
 #define N_CHECKS (sizeof(checks) / sizeof(checks[0]))
 
-static const struct { const char *id, *when, *text; enum doctor_status status; } rows[] = {
+/* What they say is in the knowledge base (struct kb_check), in the same order. */
+static const struct { const char *id; enum doctor_status status; } rows[] = {
 #define CHECK(id, label, needs, essential)
-#define FINE(id, when, text) {#id, when, text, DOCTOR_OK},
-#define NONE(id, when, text) {#id, when, text, DOCTOR_NONE},
-#define UNKNOWN(id, text) {#id, NULL, text, DOCTOR_UNKNOWN},
+#define FINE(id, when, text) {#id, DOCTOR_OK},
+#define NONE(id, when, text) {#id, DOCTOR_NONE},
+#define UNKNOWN(id, text) {#id, DOCTOR_UNKNOWN},
 #include "kb/checks.def"
 #undef CHECK
 #undef FINE
@@ -93,7 +96,7 @@ static void sort_matches(struct finding *x)
 {
 	for (size_t i = 0; i < x->m.n; i++) {
 		struct match *c = &x->m.list[i];
-		int at = check_index(c->cause->check);
+		int at = check_index(AT(c->cause->check));
 
 		if (at < 0)
 			BUG("a cause of a check that does not exist");
@@ -152,34 +155,22 @@ static void first_command(void *arg, const char *text, const char *command)
 static void line_of_cause(struct doctor *d, struct doctor_check *c, const struct match *m)
 {
 	c->status = m->sure > KB_POSSIBLE ? DOCTOR_FAIL : DOCTOR_WARN;
-	c->cause = m->cause->id;
+	c->cause = AT(m->cause->id);
 	c->text = cause_headline(m->cause, &d->verdict->c, &d->verdict->pool);
-	advice_each(m->cause->fix, &d->verdict->c, &d->verdict->pool, first_command, &c->command);
+	advice_each(AT(m->cause->fix), &d->verdict->c, &d->verdict->pool, first_command, &c->command);
 	if (m->sure < KB_CERTAIN && c->command && command_destroys(c->command))
 		c->command = NULL;
 }
 
-static struct value value_of_row(struct doctor *d, const char *when)
+static char *sentence_of_row(struct doctor *d, size_t row)
 {
-	const struct expr *x = when ? expr_parse(&d->verdict->pool, when, strlen(when), NULL) : NULL;
-
-	if (when && !x)
-		BUG("kb/checks.def has a row that cannot be read");
-	return x ? expr_eval(x, &d->verdict->c) : value_flag(true);
-}
-
-static char *sentence_of_row(struct doctor *d, const char *words)
-{
-	const struct template *t = template_parse(&d->verdict->pool, words, strlen(words), NULL);
-
-	if (!t)
-		BUG("kb/checks.def has a sentence that cannot be read");
-	return template_expand(t, &d->verdict->c, &d->verdict->pool);
+	return template_expand(AT(AT(kb_get()->checks)[row].text), &d->verdict->c, &d->verdict->pool);
 }
 
 /* False: the check does not apply to this machine. */
 static bool line_of_rows(struct doctor *d, struct doctor_check *c)
 {
+	const struct expr *when;
 	bool unknown = false;
 	struct value v;
 	char *text;
@@ -188,13 +179,14 @@ static bool line_of_rows(struct doctor *d, struct doctor_check *c)
 	for (size_t i = 0; i < N_ROWS; i++) {
 		if (strcmp(rows[i].id, c->id) != 0)
 			continue;
-		v = value_of_row(d, rows[i].when);
+		when = AT(AT(kb_get()->checks)[i].when);
+		v = when ? expr_eval(when, &d->verdict->c) : value_flag(true);
 		unknown |= !v.known;
-		text = v.known && v.number != 0 ? sentence_of_row(d, rows[i].text) : NULL;
+		text = v.known && v.number != 0 ? sentence_of_row(d, i) : NULL;
 		if (!text)
 			continue;
 		c->text = text;
-		if (!rows[i].when)
+		if (!when)
 			continue;	/* that is said only when no other row holds */
 		c->status = rows[i].status;
 		return true;
@@ -299,9 +291,9 @@ const char *doctor_title(const struct doctor *d)
 {
 	const struct verdict *v = d->verdict;
 
-	if (strcmp(v->cause->id, "unknown") == 0)
+	if (strcmp(AT(v->cause->id), "unknown") == 0)
 		return "this machine could not be checked";
-	if (strcmp(v->cause->id, "none") != 0)
+	if (strcmp(AT(v->cause->id), "none") != 0)
 		return v->title;
 	return fact_true(&v->c, FACT_torch_found) ? "this machine, its driver and its PyTorch work together"
 						  : "this machine and its driver are able to run CUDA programs";

@@ -26,25 +26,6 @@
 #include "verdict/text.h"
 #include "verdict/tie.h"
 #include "verdict/verdict.h"
-#include "verdict/rules/kb.h"
-#include "verdict/rules/question.h"
-
-/* What the rules look for, and what shows that a question is answered. */
-static size_t words_of_rules(const char ***words)
-{
-	const char **list;
-	size_t n = kb_words(kb_get(), &list), more = question_words(NULL);
-
-	list = xrealloc(list, n + more, sizeof(*list));
-	question_words(list + n);
-	*words = list;
-	return n + more;
-}
-
-void source_prepare(void)
-{
-	text_words_from(words_of_rules);
-}
 
 int source_from(struct source *s, const char *path, struct err *e)
 {

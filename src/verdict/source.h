@@ -21,9 +21,6 @@ struct source {
 	size_t n_left;
 };
 
-/* Call before opening the first one: tells inputs that search for words which ones to look for. */
-void source_prepare(void);
-
 /* -errno with `e` filled. The kind of file is detected from its bytes. */
 int source_from(struct source *s, const char *path, struct err *e);
 void source_close(struct source *s);

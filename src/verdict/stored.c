@@ -75,10 +75,10 @@ static const struct cause *cause_of(const json_t *o)
 static const struct when *rule_of(const struct cause *cause, const json_t *o)
 {
 	const char *id = json_string_value(json_object_get(o, "rule"));
-	const struct when *w = cause && id ? cause->when : NULL;
+	const struct when *w = cause && id ? AT(cause->when) : NULL;
 
-	while (w && strcmp(w->id, id) != 0)
-		w = w->next;
+	while (w && strcmp(AT(w->id), id) != 0)
+		w = AT(w->next);
 	return w;
 }
 
@@ -135,7 +135,7 @@ bool verdict_restore(struct verdict *v, const json_t *stored)
 	const struct cause *cause = cause_of(stored);
 	const char *title = member(v, stored, "title");
 
-	if (!cause || !title || strcmp(v->cause->id, "none") == 0 || !is_same_failure(v, stored))
+	if (!cause || !title || strcmp(AT(v->cause->id), "none") == 0 || !is_same_failure(v, stored))
 		return false;
 	restore_checks(v, json_object_get(stored, "checks"));
 	if (!v->n_checks)

@@ -97,7 +97,7 @@ static bool lasts(struct reading *r, const struct text_event *e)
 {
 	const struct cause *cause = cause_by_itself(r, e);
 
-	return cuda_error_sticky(text_code(e->message)) == 1 || (cause && cause->check);
+	return cuda_error_sticky(text_code(e->message)) == 1 || (cause && AT(cause->check));
 }
 
 /* Something was started again after `e`, and `later` is how that failed. */

@@ -15,6 +15,7 @@
 #include "find/memory/observe_snapshot.h"
 #include "find/words/observe.h"
 #include "verdict/rules/destroys.h"
+#include "verdict/rules/expr.h"
 #include "verdict/rules/question.h"
 
 _Static_assert((int)SURE_CERTAIN == (int)KB_CERTAIN && (int)SURE_POSSIBLE == (int)KB_POSSIBLE, "one scale of certainty");
@@ -36,7 +37,7 @@ struct verdict *verdict_new(const char *cause)
 	v->cause = kb_find(kb_get(), cause);
 	if (!v->cause)
 		BUG("a cause without a file");
-	v->title = v->cause->title;
+	v->title = AT(v->cause->title);
 	v->rank = CW_UNKNOWN;
 	v->exit = -1;
 	v->sure = SURE_CERTAIN;
@@ -133,8 +134,8 @@ void verdict_of_cause(struct verdict *v, const struct match *m, const struct cas
 		v->because = m->because ? pool_strdup(&v->pool, m->because) : NULL;
 	}
 	v->title = cause_headline(v->cause, c, &v->pool);
-	advice_each(v->cause->why, c, &v->pool, add_why, v);
-	advice_each(v->cause->fix, c, &v->pool, add_fix, v);
+	advice_each(AT(v->cause->why), c, &v->pool, add_why, v);
+	advice_each(AT(v->cause->fix), c, &v->pool, add_fix, v);
 	hold_back(v);
 }
 
@@ -188,9 +189,9 @@ static bool holds(const struct expr *x, const struct casefile *c)
 
 static void tell_settings(struct verdict *v, const struct advice *list)
 {
-	for (const struct advice *a = list; a; a = a->next)
-		if (a->guard && holds(a->guard, &v->c))
-			expr_grounds(a->guard, &v->c, tell_setting, v);
+	for (const struct advice *a = list; a; a = AT(a->next))
+		if (AT(a->guard) && holds(AT(a->guard), &v->c))
+			expr_grounds(AT(a->guard), &v->c, tell_setting, v);
 }
 
 /* First the rule's reason, then what was observed, then the lines of text that the rule and the evidence for and against it are based on. */
@@ -202,12 +203,12 @@ static void fill_evidence(struct verdict *v)
 		verdict_evidence(v, "rule", v->because);
 	verdict_take_evidence(v);
 	if (m && m->when)
-		expr_grounds(m->when->expr, &v->c, tell_ground, v);
-	for (const struct when *w = m ? m->cause->evidence : NULL; w; w = w->next)
-		if (holds(w->expr, &v->c))
-			expr_grounds(w->expr, &v->c, tell_ground, v);
-	tell_settings(v, v->cause->why);
-	tell_settings(v, v->cause->fix);
+		expr_grounds(AT(m->when->expr), &v->c, tell_ground, v);
+	for (const struct when *w = m ? AT(m->cause->evidence) : NULL; w; w = AT(w->next))
+		if (holds(AT(w->expr), &v->c))
+			expr_grounds(AT(w->expr), &v->c, tell_ground, v);
+	tell_settings(v, AT(v->cause->why));
+	tell_settings(v, AT(v->cause->fix));
 }
 
 void verdict_doubt(struct verdict *v, const char *why)
@@ -264,7 +265,7 @@ void verdict_judge(struct verdict *v)
 	v->n_candidates = m.n < CANDIDATES_MAX ? m.n : CANDIDATES_MAX;
 	v->unchecked = pool_alloc(&v->pool, (m.n_unchecked + 1) * sizeof(*v->unchecked));
 	for (size_t k = 0; k < m.n_unchecked; k++)
-		v->unchecked[v->n_unchecked++] = m.unchecked[k]->id;
+		v->unchecked[v->n_unchecked++] = AT(m.unchecked[k]->id);
 	v->sure = SURE_POSSIBLE;
 	verdict_of_cause(v, m.n ? &m.list[0] : NULL, &v->c);
 	if (v->cause->blames >= 0)
@@ -272,7 +273,7 @@ void verdict_judge(struct verdict *v)
 	fill_evidence(v);
 	if (v->n_candidates > 1 && v->candidates[1].sure == KB_CERTAIN &&
 	    !order_is_over(&v->candidates[0], &v->candidates[1]))
-		verdict_doubt(v, pool_printf(&v->pool, "%s would be as certain", v->candidates[1].cause->id));
+		verdict_doubt(v, pool_printf(&v->pool, "%s would be as certain", AT(v->candidates[1].cause->id)));
 	verdict_tell_damage(v);
 }
 
@@ -285,7 +286,7 @@ const char *verdict_damage(const struct verdict *v)
 
 const char *verdict_cause(const struct verdict *v)
 {
-	return v->cause->id;
+	return AT(v->cause->id);
 }
 
 const char *verdict_title(const struct verdict *v)
@@ -314,10 +315,10 @@ uint64_t verdict_time_ns(const struct verdict *v)
 
 bool verdict_failed(const struct verdict *v)
 {
-	return strcmp(v->cause->id, "none") != 0;
+	return strcmp(AT(v->cause->id), "none") != 0;
 }
 
-const struct question *verdict_question(const struct verdict *v)
+const struct kb_question *verdict_question(const struct verdict *v)
 {
 	const struct cause *causes[QUESTION_CAUSES];
 	size_t n = 0;
@@ -326,7 +327,7 @@ const struct question *verdict_question(const struct verdict *v)
 		return NULL;
 	for (; n < v->n_candidates && n < QUESTION_CAUSES; n++)
 		causes[n] = v->candidates[n].cause;
-	return question_for(kb_get(), causes, n, &v->c);
+	return question_for(causes, n, &v->c);
 }
 
 /* A verdict with what decides its place, found out once: there may be thousands. */
@@ -440,7 +441,7 @@ static int weight(const struct verdict *v)
 	/* what is wrong with a machine comes after any failure that nothing ties to it */
 	if (fact_true(&v->c, FACT_machine_is) && !case_observed(&v->c, GROUP_error))
 		return -1;
-	if (!strcmp(v->cause->id, "unknown"))
+	if (!strcmp(AT(v->cause->id), "unknown"))
 		return 0;
 	return 1 + (int)v->sure * 2 + !case_is_from(&v->c, TEXT_OBSERVER);	/* a recording beats a text */
 }

@@ -18,7 +18,7 @@ struct doctor;
 struct doctor_check;
 struct incident;
 struct json_t;
-struct question;
+struct kb_question;
 struct snap_device;
 struct snap_lines;
 struct snapshot;
@@ -136,6 +136,6 @@ uint32_t verdict_pid(const struct verdict *v);
 uint64_t verdict_time_ns(const struct verdict *v);	/* CLOCK_MONOTONIC of the failure: puts processes in order */
 const char *certainty_word(enum certainty c);
 /* Of a text whose cause is not certain: what would tell its first candidates apart. NULL otherwise. */
-const struct question *verdict_question(const struct verdict *v);
+const struct kb_question *verdict_question(const struct verdict *v);
 
 #endif

@@ -35,7 +35,9 @@ def copy_tree(build, tree):
         os.makedirs(os.path.join(tree, os.path.dirname(program)), exist_ok=True)
         shutil.copy2(os.path.join(ROOT, program), os.path.join(tree, program))
     shutil.copytree(os.path.join(build, "obj"), os.path.join(tree, "build", "obj"), ignore=shutil.ignore_patterns("recorder", "sim"))
-    shutil.copy2(os.path.join(build, "kb.blob"), os.path.join(tree, "build"))
+    shutil.copytree(os.path.join(build, "host"), os.path.join(tree, "build", "host"))
+    for made in ("kb.text", "kb.blob"):
+        shutil.copy2(os.path.join(build, made), os.path.join(tree, "build"))
 
 
 def run_make(tree, goal="build/cuwhy"):

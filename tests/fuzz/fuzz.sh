@@ -18,7 +18,7 @@ mkdir -p $out/new-$what
 make --no-print-directory build/kb.blob build/obj/src/show/page_blob.o >/dev/null
 flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -DCUWHY_VERSION=\"$(cat VERSION)\" -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.blob\""
 # the whole program except its commands and what runs in other processes
-sources=$(find src -name '*.[cS]' ! -path 'src/cmd/*' ! -path 'src/run/*' ! -path 'src/fit/*' ! -path 'src/recorder/*' ! -path 'src/sim/*' ! -path 'src/portable/*' ! -name 'probe_main.c' ! -name 'page_blob.S')
+sources=$(find src -name '*.[cS]' ! -path 'src/cmd/*' ! -path 'src/run/*' ! -path 'src/fit/*' ! -path 'src/recorder/*' ! -path 'src/sim/*' ! -path 'src/portable/*' ! -path 'src/knowledge/compile/*' ! -name 'probe_main.c' ! -name 'page_blob.S')
 libs="-ljansson -liberty -lz -llzma -lzstd -ldl -lm"
 if [ "$what" = code ]; then
 	sources="$sources src/sim/cuda/sim_unpack.c"

@@ -14,7 +14,7 @@
 #include "show/code.h"
 #include "verdict/verdict.h"
 #include "show/report.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 #include "find/words/log.h"
 #include "read/text/unpack.h"
 
@@ -49,8 +49,6 @@ static void read_packed(struct text_log *l, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char **words;
-	static size_t n_words;
 	static FILE *null;
 	struct text_log *l;
 	struct verdict *v;
@@ -59,9 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!null && !(null = fopen("/dev/null", "w")))
 		abort();
-	if (!words)
-		n_words = kb_words(kb_get(), &words);
-	l = log_new(words, n_words);
+	l = log_new();
 	if (size && data[0] % 2)
 		log_hasty(l);
 	if (unpack_kind(data, size))

@@ -16,6 +16,7 @@
 #include "find/input.h"
 #include "find/input_text.h"
 #include "find/words/likeness.h"
+#include "knowledge/compile/compile.h"
 #include "find/words/log.h"
 #include "verdict/source.h"
 #include "verdict/verdict.h"
@@ -79,6 +80,7 @@ static void withhold(const char *path)
 static void learn(const char *path)
 {
 	static struct likeness_row rows[ROWS_MAX];
+	static struct arena arena;
 	struct err e = {0};
 	struct buf text;
 	size_t n = 0;
@@ -95,7 +97,8 @@ static void learn(const char *path)
 			rows[n].cause = strsep(&line, " ");
 			rows[n++].words = line ? line : "";
 		}
-	likeness_learned(rows, n);
+	arena_init(&arena);
+	likeness_learned(likeness_make(&arena, rows, n));
 }
 
 static void explain(char *paths, int how, bool without)
@@ -137,7 +140,6 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--words") && i + 1 < argc)
 			learn(argv[++i]);
 	}
-	source_prepare();
 	knowledge_watch(how == USED ? print_use : without ? allow : NULL);
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';

@@ -18,7 +18,7 @@
 #include "verdict/doctor.h"
 #include "verdict/verdict.h"
 #include "show/report.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 #include "verdict/rules/rules.h"
 
 /* An RTX 4090, driver 580, PyTorch 2.11 for CUDA 12.8: everything matches. */
@@ -557,13 +557,13 @@ static void checks__name_causes_that_exist(void **state)
 					    "libraries", "packages",  "extensions", "compilers", "peers",   NULL};
 
 	(void)state;
-	for (const struct cause *c = kb_get()->first; c; c = c->next) {
+	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next)) {
 		size_t i = 0;
 
-		while (c->check && known[i] && strcmp(known[i], c->check) != 0)
+		while (AT(c->check) && known[i] && strcmp(known[i], AT(c->check)) != 0)
 			i++;
-		if (c->check && !known[i])
-			fail_msg("%s is a cause of '%s', which is no check", c->id, c->check);
+		if (AT(c->check) && !known[i])
+			fail_msg("%s is a cause of '%s', which is no check", AT(c->id), AT(c->check));
 	}
 }
 
@@ -612,9 +612,9 @@ static void words__of_a_failure_name_the_cause(void **state)
 		fact_set_number(f, FACT_error_code, said[i].code);
 		fact_set_text(f, FACT_error_text, said[i].text);
 		rules_match(&m, kb_get(), f, &pool);
-		if (said[i].cause ? !m.n || strcmp(m.list[0].cause->id, said[i].cause) != 0 : m.n > 0)
+		if (said[i].cause ? !m.n || strcmp(AT(m.list[0].cause->id), said[i].cause) != 0 : m.n > 0)
 			fail_msg("%d %s: %s instead of %s", said[i].code, said[i].text,
-				 m.n ? m.list[0].cause->id : "none", said[i].cause ? said[i].cause : "none");
+				 m.n ? AT(m.list[0].cause->id) : "none", said[i].cause ? said[i].cause : "none");
 		pool_release(&pool);
 	}
 }

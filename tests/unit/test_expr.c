@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
+#include "knowledge/compile/compile.h"
 #include "verdict/rules/expr.h"
 #include "verdict/rules/template.h"
 
@@ -28,6 +29,7 @@ static void some_facts(struct casefile *f, struct pool *pool)
 static char outcome(const char *text, double *number)
 {
 	struct pool pool = {0};
+	struct arena a;
 	struct casefile f;
 	struct err e = {0};
 	const struct expr *x;
@@ -35,7 +37,8 @@ static char outcome(const char *text, double *number)
 	char c;
 
 	some_facts(&f, &pool);
-	x = expr_parse(&pool, text, strlen(text), &e);
+	arena_init(&a);
+	x = expr_parse(NULL, &a, text, strlen(text), &e);
 	if (!x) {
 		assert_true(e.msg[0] != '\0');
 		c = '!';
@@ -45,6 +48,7 @@ static char outcome(const char *text, double *number)
 		if (number)
 			*number = v.number;
 	}
+	arena_release(&a);
 	pool_release(&pool);
 	return c;
 }
@@ -184,20 +188,23 @@ static void expr__mistakes_are_found_when_parsed(void **state)
 static void expand(const char *text, const char *expected)
 {
 	struct pool pool = {0};
+	struct arena a;
 	struct casefile f;
 	struct err e = {0};
 	const struct template *t;
 	char *out;
 
 	some_facts(&f, &pool);
-	t = template_parse(&pool, text, strlen(text), &e);
+	arena_init(&a);
+	t = template_parse(NULL, &a, text, strlen(text), &e);
 	assert_non_null(t);
-	assert_string_equal(template_text(t), text);
+	assert_string_equal(AT(t->text), text);
 	out = template_expand(t, &f, &pool);
 	if (expected)
 		assert_string_equal(out, expected);
 	else
 		assert_null(out);
+	arena_release(&a);
 	pool_release(&pool);
 }
 
@@ -259,16 +266,17 @@ static void template__mistakes_are_found_when_parsed(void **state)
 {
 	static const char *const bad[] = {"{",		 "{launch.grid.z",     "{}",	 "{nothing}", "{error.text:n}",
 					  "{launch.is}", "{error.text:bytes}", "a {b c}"};
-	struct pool pool = {0};
+	struct arena a;
 
 	(void)state;
+	arena_init(&a);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct err e = {0};
 
-		assert_null(template_parse(&pool, bad[i], strlen(bad[i]), &e));
+		assert_null(template_parse(NULL, &a, bad[i], strlen(bad[i]), &e));
 		assert_true(e.msg[0] != '\0');
 	}
-	pool_release(&pool);
+	arena_release(&a);
 }
 
 int main(void)

@@ -16,7 +16,7 @@
 #include "find/words/log.h"
 #include "verdict/text.h"
 #include "verdict/verdict.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 #include "verdict/rules/rules.h"
 
 static void complaint__is_a_sentence_about_a_gpu_that_fails(void **state)
@@ -44,13 +44,10 @@ static void complaint__is_a_sentence_about_a_gpu_that_fails(void **state)
 
 static struct text_log *read_text(const char *text)
 {
-	const char **words;
-	size_t n = kb_words(kb_get(), &words);
-	struct text_log *l = log_new(words, n);
+	struct text_log *l = log_new();
 
 	log_read_text(l, "log.txt", text, strlen(text));
 	log_finish(l);
-	free(words);
 	return l;
 }
 
@@ -222,12 +219,12 @@ static void advice__of_every_cause_needs_no_facts(void **state)
 	fact_set_flag(&c, FACT_text_cut, false);
 	fact_set_number(&c, FACT_error_code, 0);
 	fact_set_text(&c, FACT_error_text, "");
-	for (const struct cause *k = kb_get()->first; k; k = k->next) {
+	for (const struct cause *k = AT(kb_get()->first); k; k = AT(k->next)) {
 		size_t n = 0;
 
-		advice_each(k->fix, &c, &pool, count_advice, &n);
-		if (!n && strcmp(k->id, "none"))
-			print_error("%s has no advice\n", k->id), missing++;
+		advice_each(AT(k->fix), &c, &pool, count_advice, &n);
+		if (!n && strcmp(AT(k->id), "none"))
+			print_error("%s has no advice\n", AT(k->id)), missing++;
 	}
 	pool_release(&pool);
 	assert_int_equal(missing, 0);

@@ -13,7 +13,7 @@
 #include "case/known_message.h"
 #include "find/words/log.h"
 #include "verdict/verdict.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 
 static bool fits(const char *template, const char *text)
 {
@@ -191,16 +191,13 @@ static void rows__in_a_wrapper_count(void **state)
 
 static struct verdict *explain(const char *text)
 {
-	const char **words;
-	size_t n = kb_words(kb_get(), &words);
-	struct text_log *l = log_new(words, n);
+	struct text_log *l = log_new();
 	struct verdict *v;
 
 	log_read_text(l, "log", text, strlen(text));
 	log_finish(l);
 	v = verdict_of_text(l);
 	log_free(l);
-	free(words);
 	return v;
 }
 

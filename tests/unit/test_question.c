@@ -10,30 +10,33 @@
 
 #include <cmocka.h>
 
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 #include "verdict/rules/question.h"
 
-static const struct question rows[] = {
+static const struct { const char *text, *command, *facts, *shown[QUESTION_SHOWN]; } rows[] = {
 #define QUESTION(text, command, facts, ...) {text, command, facts, {__VA_ARGS__}},
 #include "kb/questions.def"
 };
 
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static const struct question *between(const char *a, const char *b, const struct casefile *f)
+static const struct kb_question *between(const char *a, const char *b, const struct casefile *f)
 {
 	const struct cause *causes[2] = {kb_find(kb_get(), a), b ? kb_find(kb_get(), b) : NULL};
 
 	assert_non_null(causes[0]);
-	return question_for(kb_get(), causes, b ? 2 : 1, f);
+	return question_for(causes, b ? 2 : 1, f);
 }
 
 static bool names_something(const char *name, size_t n)
 {
 	if (n > 6 && !strncmp(name, "signs/", 6)) {
-		for (const struct kb_sign *s = kb_get()->signs; s; s = s->next)
-			if (!strncmp(s->file + strlen("kb/"), name, n) && s->file[strlen("kb/") + n] == '.')
+		for (const struct kb_sign *s = AT(kb_get()->signs); s; s = AT(s->next)) {
+			const char *file = strchr(AT(s->file), '/') + 1;
+
+			if (!strncmp(file, name, n) && file[n] == '.')
 				return true;
+		}
 		return false;
 	}
 	for (int i = 0; i < FACT_COUNT; i++)
@@ -63,18 +66,18 @@ static void question__separates_every_pair_that_overlaps(void **state)
 	bool used[N_ROWS] = {0};
 
 	(void)state;
-	for (const struct cause *c = kb_get()->first; c; c = c->next)
+	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
 		for (int k = 0; k < 2; k++)
-			for (const struct over *o = k ? c->explains : c->place.over; o; o = o->next) {
+			for (const struct over *o = k ? AT(c->explains) : AT(c->place.over); o; o = AT(o->next)) {
 				char other[80];
-				const struct question *q;
+				const struct kb_question *q;
 
-				snprintf(other, sizeof(other), "%.*s", (int)strcspn(o->name, "/"), o->name);
-				q = between(c->id, other, NULL);
+				snprintf(other, sizeof(other), "%.*s", (int)strcspn(AT(o->name), "/"), AT(o->name));
+				q = between(AT(c->id), other, NULL);
 				if (!q)
-					fail_msg("nothing tells %s from %s", c->id, other);
+					fail_msg("nothing tells %s from %s", AT(c->id), other);
 				for (size_t i = 0; i < N_ROWS; i++)
-					used[i] |= !strcmp(rows[i].text, q->text);
+					used[i] |= !strcmp(rows[i].text, AT(q->text));
 				pairs++;
 			}
 	for (size_t i = 0; i < N_ROWS; i++)
@@ -98,11 +101,11 @@ static void question__is_about_what_the_causes_differ_in(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
-		const struct question *q = between(list[i].a, list[i].b, NULL);
+		const struct kb_question *q = between(list[i].a, list[i].b, NULL);
 
 		assert_non_null(q);
-		if (!strstr(q->command, list[i].command))
-			fail_msg("%s or %s: %s", list[i].a, list[i].b ? list[i].b : "-", q->command);
+		if (!strstr(AT(q->command), list[i].command))
+			fail_msg("%s or %s: %s", list[i].a, list[i].b ? list[i].b : "-", AT(q->command));
 	}
 }
 
@@ -114,11 +117,11 @@ static void question__does_not_ask_what_is_known(void **state)
 
 	(void)state;
 	case_init(&f, &pool);
-	first = between("shm-too-small-nccl", "nccl-network", &f)->command;
+	first = AT(between("shm-too-small-nccl", "nccl-network", &f)->command);
 	fact_set_number(&f, FACT_shm_size, 67108864);
 	fact_set_number(&f, FACT_shm_free, 1);
 	fact_set_flag(&f, FACT_shm_writable, true);
-	second = between("shm-too-small-nccl", "nccl-network", &f)->command;
+	second = AT(between("shm-too-small-nccl", "nccl-network", &f)->command);
 	assert_string_not_equal(first, second);
 	pool_release(&pool);
 }
@@ -133,14 +136,14 @@ static void question__does_not_ask_for_what_the_text_shows(void **state)
 		case_init(&f, &pool);
 		f.hits = &(struct text_hit){.count = 1, .text = "", .words = rows[i].shown[0]};
 		f.n_hits = rows[i].shown[0] != NULL;
-		for (const struct cause *c = kb_get()->first; rows[i].shown[0] && c; c = c->next) {
-			const struct question *q = question_for(kb_get(), &c, 1, &f);
+		for (const struct cause *c = AT(kb_get()->first); rows[i].shown[0] && c; c = AT(c->next)) {
+			const struct kb_question *q = question_for(&c, 1, &f);
 
 			for (int k = 0; q && k < FACT_COUNT; k++)
 				if (!strcmp(fact_name((enum fact_id)k), rows[i].shown[0]))
 					q = NULL;	/* known by a fact, not by words */
-			if (q && !strcmp(q->text, rows[i].text))
-				fail_msg("%s: asks \"%s\", and the text shows it", c->id, q->text);
+			if (q && !strcmp(AT(q->text), rows[i].text))
+				fail_msg("%s: asks \"%s\", and the text shows it", AT(c->id), AT(q->text));
 		}
 		pool_release(&pool);
 	}

@@ -53,7 +53,7 @@ static void add(struct text_log *l, const char *name, const char *time, const ch
 
 static size_t runs_of(const char *second, const char *error, int *run)
 {
-	struct text_log *l = log_new(NULL, 0);
+	struct text_log *l = log_new();
 	size_t n;
 
 	add(l, "a", "2025-03-04 11:00:00", "RuntimeError: CUDA error: an illegal memory access was encountered");

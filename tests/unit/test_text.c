@@ -18,14 +18,36 @@
 #include "show/code.h"
 #include "verdict/verdict.h"
 #include "show/report.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/compile/compile.h"
 #include "find/words/crash.h"
 #include "read/text/line.h"
 #include "find/words/log.h"
+#include "knowledge/words.h"
 #include "find/words/quoted.h"
 #include "find/words/restart.h"
 #include "base/needles.h"
 #include "read/text/stream.h"
+
+/* Needles, and the table that is usually made when cuwhy is built. */
+struct searched {
+	struct arena a;
+	struct needles *d;
+};
+
+static struct searched search_for(const char *const *words, size_t n, size_t window)
+{
+	struct searched s;
+
+	arena_init(&s.a);
+	s.d = needles_new(needle_table_make(&s.a, words, n, window));
+	return s;
+}
+
+static void search_end(struct searched *s)
+{
+	needles_free(s->d);
+	arena_release(&s->a);
+}
 
 static void count_hit(void *arg, size_t which)
 {
@@ -37,7 +59,7 @@ static void needles__find_what_a_plain_search_finds(void **state)
 	static const char *const words[] = {"CUDA error",  "undefined symbol: ", "out of memory",
 					    "error: CUDA", "aaaaaaaa",		 "via P2P*CUMEM"};
 	enum { N = sizeof(words) / sizeof(words[0]) };
-	struct needles *d = needles_new(words, N, NEEDLE_MIN);
+	struct searched s = search_for(words, N, NEEDLE_MIN);
 	static const char *const parts[] = {"cuda ERROR", "undefined symbol: x",
 					    "out of mem", "ory",
 					    " ",	  "error: ",
@@ -55,11 +77,11 @@ static void needles__find_what_a_plain_search_finds(void **state)
 		for (int k = 0; k < 6; k++)
 			strncat(line, parts[(size_t)rand() % (sizeof(parts) / sizeof(parts[0]))],
 				sizeof(line) - strlen(line) - 1);
-		needles_in_line(d, line, strlen(line), count_hit, found);
+		needles_in_line(s.d, line, strlen(line), count_hit, found);
 		for (size_t i = 0; i < N; i++)
 			assert_int_equal(found[i], needle_matches(words[i], line, strlen(line)) ? 1 : 0);
 	}
-	needles_free(d);
+	search_end(&s);
 }
 
 /* Letters of both cases, few of them so that needles meet often, and characters that differ in bit 5 alone, as cases do. */
@@ -111,16 +133,16 @@ static void needles__the_first_of_them_is_found_at_any_place(void **state)
 		const char *letters = alphabets[round % 3], *words[RANDOM_WORDS];
 		char word[RANDOM_WORDS][32];
 		size_t window = round & 1 ? NEEDLE_MIN : NEEDLE_FAST, n = random_words(word, words, letters);
-		struct needles *d = needles_new(words, n, window);
+		struct searched s = search_for(words, n, window);
 		size_t muted = (size_t)rand() % n, which = 0, len;
 		char *text = random_exact(letters, &len);
 		const char *at;
 
 		if (round % 4 < 2)
-			needles_mute(d, muted, true);
+			needles_mute(s.d, muted, true);
 		else
 			muted = n;
-		at = needles_find(d, text, text + len, &which);
+		at = needles_find(s.d, text, text + len, &which);
 		if (at) {
 			assert_true(which != muted && strlen(words[which]) >= window);
 			assert_true(piece_is_in(words[which], strlen(words[which]), text, len));
@@ -129,7 +151,7 @@ static void needles__the_first_of_them_is_found_at_any_place(void **state)
 			if (i != muted && strlen(words[i]) >= window)
 				assert_false(
 					piece_is_in(words[i], strlen(words[i]), text, at ? (size_t)(at - text) : len));
-		needles_free(d);
+		search_end(&s);
 		free(text);
 	}
 }
@@ -142,15 +164,15 @@ static void needles__all_in_a_line_are_found_once(void **state)
 		const char *letters = alphabets[round % 3], *words[RANDOM_WORDS];
 		char word[RANDOM_WORDS][32];
 		size_t window = round & 1 ? NEEDLE_MIN : NEEDLE_FAST, n = random_words(word, words, letters), len;
-		struct needles *d = needles_new(words, n, window);
+		struct searched s = search_for(words, n, window);
 		char *text = random_exact(letters, &len);
 		unsigned found[RANDOM_WORDS] = {0};
 
-		needles_in_line(d, text, len, count_hit, found);
+		needles_in_line(s.d, text, len, count_hit, found);
 		for (size_t i = 0; i < n; i++)
 			assert_int_equal(found[i], strlen(words[i]) >= window &&
 							   piece_is_in(words[i], strlen(words[i]), text, len));
-		needles_free(d);
+		search_end(&s);
 		free(text);
 	}
 }
@@ -169,18 +191,18 @@ static void needles__anchors_hold_a_line_at_its_ends(void **state)
 		{"make: *** [train] Killed 9", {0, 0, 0, 0}},
 		{"remake: Killed", {0, 0, 0, 0}},
 	};
-	struct needles *d = needles_new(words, 4, NEEDLE_MIN);
+	struct searched s = search_for(words, 4, NEEDLE_MIN);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unsigned found[4] = {0};
 
-		needles_in_line(d, cases[i].line, strlen(cases[i].line), count_hit, found);
+		needles_in_line(s.d, cases[i].line, strlen(cases[i].line), count_hit, found);
 		assert_memory_equal(found, cases[i].found, sizeof(found));
 	}
 	assert_true(needle_ok("^Killed$"));
 	assert_false(needle_ok("^Kill$"));
-	needles_free(d);
+	search_end(&s);
 }
 
 static void crash__names_the_library(void **state)
@@ -246,7 +268,7 @@ static void stream__does_not_depend_on_the_pieces(void **state)
 {
 	static const char *const words[] = {"CUDA error: here"};
 	static const size_t pieces[] = {1 << 20, 65536, 4093, 700001};
-	struct needles *d = needles_new(words, 1, NEEDLE_FAST);
+	struct searched s = search_for(words, 1, NEEDLE_FAST);
 	size_t size = 3u << 20, n = 0, first = 0;
 	char *text = xmalloc(size + 64);
 
@@ -256,7 +278,7 @@ static void stream__does_not_depend_on_the_pieces(void **state)
 				      i % 9973 == 5000 ? "CUDA error: here %u\n" : "a line of no interest %u\n", i);
 	for (size_t k = 0; k < sizeof(pieces) / sizeof(pieces[0]); k++) {
 		struct seen seen = {0};
-		struct stream *st = stream_new(d, see_line, &seen);
+		struct stream *st = stream_new(s.d, see_line, &seen);
 
 		stream_hasty(st);
 		stream_in_pieces(st, text, n, pieces[k]);
@@ -267,7 +289,7 @@ static void stream__does_not_depend_on_the_pieces(void **state)
 		stream_free(st);
 	}
 	free(text);
-	needles_free(d);
+	search_end(&s);
 }
 
 struct marks {
@@ -296,14 +318,14 @@ static void stream__no_line_is_too_long(void **state)
 	static const char *const words[] = {"CUDA error: "};
 	static const size_t pieces[] = {1 << 20, 65536, 4093},
 			    longs[] = {20000, 622000, 622500, 622592, 630000, 1300000, 5000000};
-	struct needles *d = needles_new(words, 1, NEEDLE_FAST);
+	struct searched s = search_for(words, 1, NEEDLE_FAST);
 
 	(void)state;
 	for (size_t k = 0; k < 3 * sizeof(longs) / sizeof(longs[0]); k++) {
 		size_t size = longs[k / 3];
 		char *fill = xcalloc(1, size / 2 + 1), *text;
 		struct marks marks = {0};
-		struct stream *st = stream_new(d, see_marks, &marks);
+		struct stream *st = stream_new(s.d, see_marks, &marks);
 
 		memset(fill, 'x', size / 2);
 		text = xasprintf("first\nCUDA error: 0 %s CUDA error: 1 %s CUDA error: 2\nCUDA error: 3\nlast\n", fill,
@@ -318,7 +340,7 @@ static void stream__no_line_is_too_long(void **state)
 		free(text);
 		free(fill);
 	}
-	needles_free(d);
+	search_end(&s);
 }
 
 static void see_whole_line(void *arg, const char *s, size_t len, uint64_t number, bool gap)
@@ -333,7 +355,7 @@ static void stream__passes_few_lines_on_for_a_word_that_is_everywhere(void **sta
 	static const char *const words[] = {"NCCL INFO", "NCCL INFO: CUDA error: here"};
 	static const bool sparing[] = {true, false};
 	static const size_t pieces[] = {1 << 20, 65536, 700001};
-	struct needles *d = needles_new(words, 2, NEEDLE_FAST);
+	struct searched s = search_for(words, 2, NEEDLE_FAST);
 	size_t size = 20u << 20, n = 0, with = 0, first = 0;
 	char *text = xmalloc(size + 64);
 
@@ -347,7 +369,7 @@ static void stream__passes_few_lines_on_for_a_word_that_is_everywhere(void **sta
 	}
 	for (size_t k = 0; k < sizeof(pieces) / sizeof(pieces[0]); k++) {
 		struct seen seen = {0};
-		struct stream *st = stream_new(d, see_whole_line, &seen);
+		struct stream *st = stream_new(s.d, see_whole_line, &seen);
 
 		stream_hasty(st);
 		stream_sparing(st, sparing);
@@ -359,7 +381,7 @@ static void stream__passes_few_lines_on_for_a_word_that_is_everywhere(void **sta
 		stream_free(st);
 	}
 	free(text);
-	needles_free(d);
+	search_end(&s);
 }
 
 enum { ERROR_LINE = 30000 };
@@ -374,10 +396,10 @@ static void stream__passes_words_on_again_after_an_error(void **state)
 {
 	static const char *const words[] = {"NCCL INFO", "CUDA error: here"};
 	static const bool sparing[] = {true, false};
-	struct needles *d = needles_new(words, 2, NEEDLE_FAST);
+	struct searched s = search_for(words, 2, NEEDLE_FAST);
 	size_t size = 2u << 20, n = 0, after = 0;
 	char *text = xmalloc(size + 64);
-	struct stream *st = stream_new(d, see_word_after_error, &after);
+	struct stream *st = stream_new(s.d, see_word_after_error, &after);
 
 	(void)state;
 	for (unsigned i = 1; n < size; i++)
@@ -392,7 +414,7 @@ static void stream__passes_words_on_again_after_an_error(void **state)
 	assert_true(after >= 5 && after <= 10);
 	stream_free(st);
 	free(text);
-	needles_free(d);
+	search_end(&s);
 }
 
 static void expect_line(const char *raw, const char *text, const char *who, int rank)
@@ -438,11 +460,8 @@ static void line__a_file_may_name_its_rank(void **state)
 
 static struct text_log *read_log(const char *text)
 {
-	const char **words;
-	size_t n = kb_words(kb_get(), &words);
-	struct text_log *l = log_new(words, n);
+	struct text_log *l = log_new();
 
-	free(words);
 	log_read_text(l, "log", text, strlen(text));
 	log_finish(l);
 	return l;
@@ -949,7 +968,7 @@ static void expect_sure(const char *text, const char *cause, enum certainty most
 	bool offered = !other;
 
 	for (size_t i = 1; i < v->n_candidates; i++)
-		offered |= other && !strcmp(v->candidates[i].cause->id, other);
+		offered |= other && !strcmp(AT(v->candidates[i].cause->id), other);
 	assert_string_equal(verdict_cause(v), cause);
 	assert_true(v->sure <= most);
 	assert_true(offered);
@@ -1004,19 +1023,21 @@ static void case__has_the_words_of_a_text_that_is_gone(void **state)
 	struct text_log *l = read_log(line);
 	const struct text_event *e;
 	struct pool pool = {0};
-	const char **words;
-	size_t n = kb_words(kb_get(), &words), found = 0;
+	const struct word_table *words = words_get();
+	size_t found = 0;
 
 	(void)state;
 	case_init(c, &pool);
 	log_events(l, &e);
 	text_observe(c, &(struct text_view){.log = l, .event = e});
 	log_free(l);
-	for (size_t i = 0; i < n; i++) {
-		const struct text_hit *hit = case_hit(c, words[i]);
+	for (size_t i = 0; i < words->n; i++) {
+		const struct text_hit *hit = case_hit(c, word_text(words, i));
 
-		if (!hit != !needle_matches(words[i], line, strlen(line)))
-			fail_msg("%s: %s", words[i], hit ? "is not there" : "was not found");
+		if (!AT(words->asked)[i])
+			continue;
+		if (!hit != !needle_matches(word_text(words, i), line, strlen(line)))
+			fail_msg("%s: %s", word_text(words, i), hit ? "is not there" : "was not found");
 		if (!hit)
 			continue;
 		found++;
@@ -1025,7 +1046,6 @@ static void case__has_the_words_of_a_text_that_is_gone(void **state)
 		assert_int_equal(hit->line, 1);
 	}
 	assert_true(found > 0);
-	free(words);
 	pool_release(&pool);
 	free(c);
 }

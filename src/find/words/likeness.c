@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "knowledge/likeness.h"
 
 #define WORD_MIN	2	/* as tools/learn_words.py has them */
 #define WORD_MAX	24
@@ -22,78 +23,21 @@
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* The first row is no cause's: how rare each word is. */
-static const struct likeness_row learned[] = {
-#define WORDS(cause, words) {cause, words},
-#include "kb/words.def"
-};
+static const struct like_table *learned;
+
+void likeness_learned(const struct like_table *t)
+{
+	learned = t;
+}
 
 struct word {
 	const char *s;
 	size_t len;
 };
 
-/* A word of a row. */
-struct weighed {
-	struct word word;
-	uint64_t hash;
-	long weight;		/* of the first row: how rare it is */
-};
-
-/* A row, taken apart once: a text asks for all of them more than once, and a process may have many texts. */
-struct known_row {
-	const char *cause;
-	struct weighed *word;
-	size_t n;
-};
-
-static struct known_row *known;
-static size_t n_known;
-
-static size_t count_words(const char *table)
-{
-	size_t n = 0;
-
-	for (; *table; table++)
-		n += *table == ' ';
-	return n / 2 + 1;	/* a word and its weight */
-}
-
 static uint64_t hash_word(const struct word *word)
 {
 	return map_hash_bytes(0, word->s, word->len);
-}
-
-static struct known_row take_apart(const struct likeness_row *row)
-{
-	struct known_row known_row = {.cause = row->cause,
-				      .word = xcalloc(count_words(row->words), sizeof(struct weighed))};
-
-	for (const char *at = row->words; *at;) {
-		struct weighed *w = &known_row.word[known_row.n++];
-		char *next;
-
-		w->word = (struct word){at, strcspn(at, " ")};
-		w->hash = hash_word(&w->word);
-		w->weight = strtol(at + w->word.len, &next, 10);
-		at = next + (*next == ' ');
-	}
-	return known_row;
-}
-
-void likeness_learned(const struct likeness_row *rows, size_t n)
-{
-	for (size_t i = 0; i < n_known; i++)
-		free(known[i].word);
-	known = xrealloc(known, n, sizeof(*known));
-	for (n_known = 0; n_known < n; n_known++)
-		known[n_known] = take_apart(&rows[n_known]);
-}
-
-static void prepare_known(void)
-{
-	if (!known)
-		likeness_learned(learned, COUNT(learned));
 }
 
 static bool same_word(const void *list, uint32_t i, const void *key)
@@ -201,105 +145,131 @@ bool text_words_has(const struct text_words *w, const char *word)
 	return map_find(&w->map, hash_word(&key), same_word, w->list, &key) != MAP_NONE;
 }
 
-static uint32_t find_weighed(const struct text_words *w, const struct weighed *key)
+/* What the words of a text say about one cause. */
+struct score {
+	long sum;			/* of the weights of the words in common; some speak against the cause */
+	size_t n_shown;
+	struct shown {
+		uint16_t place;
+		const char *word;
+	} shown[WORDS_SHOWN];		/* the heaviest, which come first in the table: the ones to show */
+};
+
+/* A text, compared with all rows. */
+struct comparison {
+	const struct like_table *table;
+	struct score *score;		/* of each row */
+	double length;			/* of the text: that of its words, each as rare as it is; a text as long as another is worth as much */
+};
+
+static void show_word(struct score *score, uint16_t place, const char *word)
 {
-	return map_find(&w->map, key->hash, same_word, w->list, &key->word);
+	size_t at = score->n_shown;
+
+	while (at > 0 && score->shown[at - 1].place > place)
+		at--;
+	if (at == WORDS_SHOWN)
+		return;
+	score->n_shown += score->n_shown < WORDS_SHOWN;
+	memmove(&score->shown[at + 1], &score->shown[at], (score->n_shown - at - 1) * sizeof(*score->shown));
+	score->shown[at] = (struct shown){place, word};
 }
 
-/* Adds up the weights of the words in common; some speak against the cause. The heaviest come first in the table: they are the ones to
- * show. */
-static long compare(const struct text_words *w, const struct known_row *row, struct word *shown, size_t *n_shown)
+static void compare_word(struct comparison *c, const struct like_word *word, bool fails)
 {
-	long sum = 0;
+	const struct like_weight *w = AT(c->table->weights) + word[0].first, *end = AT(c->table->weights) + word[1].first;
+	int times = fails ? FAILING : 1;
 
-	*n_shown = 0;
-	for (size_t i = 0; i < row->n; i++) {
-		const struct weighed *has = &row->word[i];
-		uint32_t at = find_weighed(w, has);
+	for (; w < end; w++) {
+		struct score *score = &c->score[w->row];
 
-		if (at == MAP_NONE)
-			continue;
-		sum += w->failing[at] ? FAILING * has->weight : has->weight;
-		if (has->weight > 0 && *n_shown < WORDS_SHOWN)
-			shown[(*n_shown)++] = has->word;
+		if (!w->row)
+			c->length += (double)w->weight * w->weight * times * times;
+		score->sum += times * w->weight;
+		if (w->weight > 0)
+			show_word(score, w->place, AT(word->s));
 	}
-	return sum;
 }
 
-/* A text as long as another is worth as much: the length of its words, each as rare as it is. */
-static double length_of(const struct text_words *w, const struct known_row *rare)
+static struct comparison compare(const struct text_words *w)
 {
-	double sum = 0;
+	struct comparison c = {.table = learned ? learned : like_get()};
 
-	for (size_t i = 0; i < rare->n; i++) {
-		const struct weighed *has = &rare->word[i];
-		double part = (double)has->weight;
-		uint32_t at = find_weighed(w, has);
+	c.score = xcalloc(c.table->n_rows, sizeof(*c.score));
+	for (size_t i = 0; i < w->n; i++) {
+		const struct like_word *word = like_find(c.table, w->list[i]);
 
-		if (at != MAP_NONE)
-			sum += part * part * (w->failing[at] ? FAILING * FAILING : 1);
+		if (word)
+			compare_word(&c, word, w->failing[i]);
 	}
-	return sqrt(sum);
+	c.length = sqrt(c.length);
+	return c;
+}
+
+static const char *cause_of(const struct comparison *c, size_t row)
+{
+	return AT(AT(c->table->rows)[row].cause);
+}
+
+static double weight_of(const struct comparison *c, size_t row)
+{
+	return (double)c->score[row].sum / c->length;
 }
 
 /* "illegal access, kernel": neighbors as people write them. */
-static const char *join_words(const struct word *word, size_t n, struct pool *pool)
+static const char *join_words(const struct score *score, struct pool *pool)
 {
 	char *all = pool_strdup(pool, "");
 
-	for (size_t i = 0; i < n; i++)
-		all = pool_printf(pool, "%s%s%.*s", all, i ? ", " : "", (int)word[i].len, word[i].s);
+	for (size_t i = 0; i < score->n_shown; i++)
+		all = pool_printf(pool, "%s%s%s", all, i ? ", " : "", score->shown[i].word);
 	for (char *at = all; (at = strchr(at, '+')) != NULL;)
 		*at = ' ';
 	return all;
 }
 
-static bool is_of_none(const struct known_row *row)
+static bool is_of_none(const struct comparison *c, size_t row)
 {
-	return !strcmp(row->cause, NO_FAILURE);
+	return !strcmp(cause_of(c, row), NO_FAILURE);
 }
 
 size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t max, struct pool *pool)
 {
-	double length;
+	struct comparison c = compare(w);
 	size_t n = 0;
 
-	prepare_known();
-	length = length_of(w, &known[0]);
-	for (size_t i = 1; length > 0 && i < n_known; i++) {
-		struct word shown[WORDS_SHOWN];
-		size_t n_shown, at = n;
-		double weight = (double)compare(w, &known[i], shown, &n_shown) / length;
+	for (size_t i = 1; c.length > 0 && i < c.table->n_rows; i++) {
+		double weight = weight_of(&c, i);
+		size_t at = n;
 
 		while (at > 0 && list[at - 1].weight < weight)
 			at--;
-		if (n_shown < WORDS_ALIKE || at == max || is_of_none(&known[i]))
+		if (c.score[i].n_shown < WORDS_ALIKE || at == max || is_of_none(&c, i))
 			continue;
 		n += n < max;
 		memmove(list + at + 1, list + at, (n - at - 1) * sizeof(*list));
-		list[at] = (struct likeness){known[i].cause, join_words(shown, n_shown, pool), weight};
+		list[at] = (struct likeness){cause_of(&c, i), join_words(&c.score[i], pool), weight};
 	}
+	free(c.score);
 	return n;
 }
 
 double likeness_lead(const struct text_words *w)
 {
-	double length, best = 0, none = 0;
+	struct comparison c = compare(w);
+	double best = 0, none = 0;
 	bool any = false;
 
-	prepare_known();
-	length = length_of(w, &known[0]);
-	for (size_t i = 1; length > 0 && i < n_known; i++) {
-		struct word shown[WORDS_SHOWN];
-		size_t n_shown;
-		double weight = (double)compare(w, &known[i], shown, &n_shown) / length;
+	for (size_t i = 1; c.length > 0 && i < c.table->n_rows; i++) {
+		double weight = weight_of(&c, i);
 
-		if (is_of_none(&known[i])) {
+		if (is_of_none(&c, i)) {
 			none = weight;
-		} else if (n_shown >= WORDS_ALIKE && (!any || weight > best)) {
+		} else if (c.score[i].n_shown >= WORDS_ALIKE && (!any || weight > best)) {
 			best = weight;
 			any = true;
 		}
 	}
+	free(c.score);
 	return any && w->n < LIKENESS_WORDS_MAX ? best - none : -INFINITY;
 }

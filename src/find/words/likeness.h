@@ -11,14 +11,10 @@
 #include "base/pool.h"
 #include "case/case.h"
 
-/* What was learned about a cause: "word weight word weight ...", the heaviest first; "one+two" are neighbors in a line that says what
- * failed. The first row is of cause "": how rare each word is, in the same unit. */
-struct likeness_row {
-	const char *cause, *words;
-};
+struct like_table;
 
-/* Other rows than those of kb/words.def, for tests. */
-void likeness_learned(const struct likeness_row *rows, size_t n);
+/* Another table than that of kb/words.def, for tests. */
+void likeness_learned(const struct like_table *t);
 
 #define LIKENESS_WORDS_MAX 4096	/* a pasted report has a few hundred; a long log has all of them, and is like everything */
 

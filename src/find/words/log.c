@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "case/known_message.h"
 #include "compat/cuda_errors.h"
+#include "knowledge/words.h"
 #include "read/text/clothes.h"
 #include "find/words/complaint.h"
 #include "find/words/crash.h"
@@ -33,7 +34,6 @@
 #define MESSAGE_LINES	14
 #define MESSAGE_MAX	4096
 #define RANKS_MAX	4096
-#define WORDS_MAX	80	/* characters of a known message that are searched for */
 #define STRAYS_MAX	6	/* lines inside a traceback that belong to another process */
 #define STAMPS		64
 #define ENV_LINES	20000	/* that are searched for the machine */
@@ -84,13 +84,9 @@ struct run {
 struct text_log {
 	struct pool pool;
 	struct needles *needles, *fast;	/* in a line; in all of a log */
-	const char **words;
-	struct text_hit *hit;
+	const struct word_table *words;
+	struct text_hit *hit;		/* of each word */
 	uint64_t *hit_last;		/* order of the last line that has the word */
-	size_t n_words, n_errors;	/* the first n_errors words make an event */
-	size_t n_fixed;			/* and those up to here are PyTorch's footers; the rest is in order */
-	bool *logged;			/* of each word: a message that is an error has it */
-	bool *asked;			/* of each word: it is only a rule's, which asks whether it is there */
 	size_t found[16], n_found;	/* in the line being read */
 	uint32_t env_lines;		/* lines that were searched for the machine */
 	struct text_event event[LOG_EVENTS_MAX];
@@ -148,22 +144,6 @@ struct text_log {
 	bool fine_here;			/* and says that it is none */
 };
 
-static const char *const errors[] = {
-#define MARK_ERROR(words) words,
-#define MARK_OOM(framework, words) words,
-#include "kb/text_marks.def"
-};
-
-static const char *const notes[] = {
-#define MARK_NOTE(words) words,
-#include "kb/text_marks.def"
-};
-
-static const char *const footers[] = {
-#define MARK_FOOTER(words) words,
-#include "kb/text_marks.def"
-};
-
 static const char *const fine[] = {
 #define MARK_FINE(words) words,
 #include "kb/text_marks.def"
@@ -192,80 +172,6 @@ static bool line_has_any(const char *s, const char *const *words)
 	return false;
 }
 
-static int compare_words(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* What makes a line with this message worth reading. A '*' or an anchor is a word of the message, not of a needle. */
-static const char *message_needle(struct text_log *l, const struct known_message *m)
-{
-	char words[WORDS_MAX];
-	size_t n = template_words(m->template, words, sizeof(words)), from = 0, best = 0, longest = 0;
-
-	for (size_t i = 0; i <= n; i++) {
-		if (i < n && !strchr("*^$", words[i]))
-			continue;
-		if (i - from > longest) {
-			longest = i - from;
-			best = from;
-		}
-		from = i + 1;
-	}
-	return pool_copy(&l->pool, words + best, longest);
-}
-
-/* Of a word in the part that is in order. */
-static size_t word_index(const struct text_log *l, const char *word)
-{
-	const char **found =
-		bsearch(&word, l->words + l->n_fixed, l->n_words - l->n_fixed, sizeof(*l->words), compare_words);
-
-	return found ? (size_t)(found - l->words) : l->n_words;
-}
-
-/* Error phrases first, then footers, then the words of rules in order, each once. */
-static void log_collect_words(struct text_log *l, const char *const *words, size_t n)
-{
-	size_t start;
-
-	size_t n_messages;
-	const struct known_message *messages = known_messages(&n_messages);
-
-	l->words = xcalloc(COUNT(errors) + COUNT(footers) + COUNT(notes) + n + n_messages + 1, sizeof(*l->words));
-	for (size_t i = 0; i < COUNT(errors); i++)
-		l->words[l->n_words++] = errors[i];
-	l->n_errors = l->n_words;
-	for (size_t i = 0; i < COUNT(footers); i++)
-		l->words[l->n_words++] = footers[i];
-	l->n_fixed = start = l->n_words;
-	for (size_t i = 0; i < COUNT(notes); i++)
-		l->words[l->n_words++] = notes[i];
-	for (size_t i = 0; i < n; i++)
-		l->words[l->n_words++] = words[i];
-	/* exceptions are found by their tracebacks and names (kb/text_marks.def): the fewer needles, the faster */
-	for (size_t i = 0; i < n_messages; i++)
-		if (messages[i].logged)
-			l->words[l->n_words++] = message_needle(l, &messages[i]);
-	xsort(l->words + start, l->n_words - start, sizeof(*l->words), compare_words);
-	n = start;
-	for (size_t i = start; i < l->n_words; i++)
-		if (i == start || strcmp(l->words[i], l->words[n - 1]))
-			l->words[n++] = l->words[i];
-	l->n_words = n;
-	l->logged = xcalloc(n + 1, sizeof(*l->logged));
-	l->asked = xcalloc(n + 1, sizeof(*l->asked));
-	memset(l->asked + start, true, n - start);
-	for (size_t i = 0; i < COUNT(notes); i++)
-		l->asked[word_index(l, notes[i])] = false;
-	for (size_t i = 0; i < n_messages; i++) {
-		size_t word = messages[i].logged ? word_index(l, message_needle(l, &messages[i])) : n;
-
-		l->logged[word] = word < n;
-		l->asked[word] = false;
-	}
-}
-
 static void needle_hit(void *arg, size_t which)
 {
 	struct text_log *l = arg;
@@ -290,9 +196,9 @@ static void note_hit(struct text_log *l, size_t which)
 {
 	struct text_hit *h = &l->hit[which];
 
-	if (which < l->n_errors && !is_written_so(l->words[which], l->line->text))
+	if (which < l->words->n_errors && !is_written_so(word_text(l->words, which), l->line->text))
 		return;
-	l->error_here |= which < l->n_errors;
+	l->error_here |= which < l->words->n_errors;
 	l->hit_last[which] = l->line->order;
 	if (!h->count++) {
 		h->line = l->line->number;
@@ -305,7 +211,7 @@ static void note_hit(struct text_log *l, size_t which)
 static bool found_message(const struct text_log *l)
 {
 	for (size_t i = 0; i < l->n_found; i++)
-		if (l->logged[l->found[i]] && known_message_logged(line_words(l->line)))
+		if (AT(l->words->logged)[l->found[i]] && known_message_logged(line_words(l->line)))
 			return true;
 	return false;
 }
@@ -313,7 +219,7 @@ static bool found_message(const struct text_log *l)
 static bool found_error(const struct text_log *l)
 {
 	for (size_t i = 0; i < l->n_found; i++)
-		if (l->found[i] < l->n_errors)
+		if (l->found[i] < l->words->n_errors)
 			return true;
 	return found_message(l);
 }
@@ -340,7 +246,7 @@ static bool log_find_words(struct text_log *l, bool code)
 	l->error_here = l->fine_here = l->exception_here = false;
 	needles_in_line(l->needles, l->line->text, l->line->len, needle_hit, l);
 	for (size_t i = 0; i < l->n_found; i++)
-		if (l->found[i] >= l->n_errors && l->found[i] < l->n_fixed)
+		if (l->found[i] >= l->words->n_errors && l->found[i] < l->words->n_fixed)
 			return false;
 	error = found_error(l);
 	if (code && error && quoted_code(line_words(l->line)))
@@ -678,7 +584,8 @@ static bool is_cited(const struct text_log *l)
 	bool cited = false;
 
 	for (size_t i = 0; i < l->n_found; i++) {
-		const char *at = l->found[i] < l->n_errors ? strcasestr(text, l->words[l->found[i]]) : NULL;
+		const char *at =
+			l->found[i] < l->words->n_errors ? strcasestr(text, word_text(l->words, l->found[i])) : NULL;
 
 		if (at && !quoted_citation(text, at))
 			return false;
@@ -693,7 +600,8 @@ static bool is_in_sentence(const struct text_log *l)
 	const char *text = line_words(l->line);
 
 	for (size_t i = 0; i < l->n_found; i++) {
-		const char *at = l->found[i] < l->n_errors ? strcasestr(text, l->words[l->found[i]]) : NULL;
+		const char *at =
+			l->found[i] < l->words->n_errors ? strcasestr(text, word_text(l->words, l->found[i])) : NULL;
 
 		if (at && (at < text + 2 || at[-1] != ' ' || !isalpha((unsigned char)at[-2])))
 			return false;
@@ -1191,15 +1099,15 @@ static void log_take_line(void *arg, const char *s, size_t len, uint64_t number,
 	clothes_line(l->clothes, s, len, number);
 }
 
-struct text_log *log_new(const char *const *words, size_t n)
+struct text_log *log_new(void)
 {
 	struct text_log *l = xcalloc(1, sizeof(*l));
 
-	log_collect_words(l, words, n);
-	l->needles = needles_new(l->words, l->n_words, NEEDLE_MIN);
-	l->fast = needles_new(l->words, l->n_words, NEEDLE_FAST);
-	l->hit = xcalloc(l->n_words + 1, sizeof(*l->hit));
-	l->hit_last = xcalloc(l->n_words + 1, sizeof(*l->hit_last));
+	l->words = words_get();
+	l->needles = needles_new(AT(l->words->in_line));
+	l->fast = needles_new(AT(l->words->fast));
+	l->hit = xcalloc(l->words->n + 1, sizeof(*l->hit));
+	l->hit_last = xcalloc(l->words->n + 1, sizeof(*l->hit_last));
 	l->clothes = clothes_new(log_line, l);
 	l->opening = true;
 	env_init(&l->env);
@@ -1213,9 +1121,6 @@ void log_free(struct text_log *l)
 	clothes_free(l->clothes);
 	needles_free(l->needles);
 	needles_free(l->fast);
-	free(l->logged);
-	free(l->asked);
-	free(l->words);
 	free(l->hit);
 	free(l->hit_last);
 	free(l->files);
@@ -1241,7 +1146,7 @@ static void begin_input(struct text_log *l, const char *name)
 	l->files[l->n_files++] = (struct text_file){.name = l->file, .rank = l->file_rank, .order = l->order + 1};
 	l->n_stamps = 0;
 	clothes_begin(l->clothes);
-	for (size_t i = 0; i < TALKS_MAX; i++)
+	for (size_t i = 0; i < TALKS_MAX && l->n_files > 1; i++)	/* the first one finds them so */
 		l->talk[i] = (struct talk){0};
 }
 
@@ -1288,7 +1193,7 @@ static struct stream *log_stream(struct text_log *l)
 {
 	struct stream *st = stream_new(l->fast, log_take_line, l);
 
-	stream_sparing(st, l->asked);
+	stream_sparing(st, AT(l->words->asked));
 	return st;
 }
 
@@ -1636,8 +1541,8 @@ size_t log_xids(const struct text_log *l, const char *const **lines)
 /* It is among the words without an order, too, which know better whether it is meant. */
 static bool is_twice(const struct text_log *l, size_t which)
 {
-	for (size_t i = 0; which >= l->n_fixed && i < l->n_fixed; i++)
-		if (!strcmp(l->words[i], l->words[which]))
+	for (size_t i = 0; which >= l->words->n_fixed && i < l->words->n_fixed; i++)
+		if (!strcmp(word_text(l->words, i), word_text(l->words, which)))
 			return true;
 	return false;
 }
@@ -1652,16 +1557,16 @@ size_t log_hits(const struct text_log *l, struct text_past past, struct pool *po
 	struct text_hit *hits;
 	size_t n = 0;
 
-	for (size_t i = 0; i < l->n_words; i++)
+	for (size_t i = 0; i < l->words->n; i++)
 		n += l->hit[i].count != 0;
 	*list = hits = pool_alloc(pool, (n + 1) * sizeof(*hits));
 	n = 0;
-	for (size_t i = 0; i < l->n_words; i++)
+	for (size_t i = 0; i < l->words->n; i++)
 		if (l->hit[i].count && !is_over(past, l->hit_last[i]) && !is_twice(l, i))
 			hits[n++] = (struct text_hit){.count = l->hit[i].count, .line = l->hit[i].line,
 						      .text = pool_strdup(pool, l->hit[i].text),
 						      .file = pool_strdup(pool, l->hit[i].file),
-						      .words = pool_strdup(pool, l->words[i])};
+						      .words = word_text(l->words, i)};
 	xsort(hits, n, sizeof(*hits), compare_hits);
 	return n;
 }

@@ -74,7 +74,7 @@ struct text_past {
 
 struct text_log;
 
-struct text_log *log_new(const char *const *words, size_t n);
+struct text_log *log_new(void);
 void log_free(struct text_log *l);
 
 /* Reads another input, from the descriptor (a file may be compressed) or from memory. `copy`: see stream_read_fd. 0, or -errno. */

@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "case/case.h"
+#include "verdict/rules/expr.h"
+#include "verdict/rules/template.h"
 
 void samples_observe(struct casefile *c)
 {
@@ -67,8 +69,9 @@ struct said *cause_reasons(const struct cause *c, struct pool *pool)
 	struct said *list = NULL;
 
 	for (int sure = KB_CERTAIN; sure >= KB_POSSIBLE; sure--)
-		for (const struct when *w = c->when; w; w = w->next) {
-			char *text = w->because && (int)w->sure == sure ? template_expand(w->because, f, pool) : NULL;
+		for (const struct when *w = AT(c->when); w; w = AT(w->next)) {
+			char *text = AT(w->because) && (int)w->sure == sure ? template_expand(AT(w->because), f, pool)
+									    : NULL;
 
 			if (text && !find_text(list, text))
 				said_add(&list, (struct said){.source = words[sure], .text = text}, pool);
@@ -80,7 +83,7 @@ struct said *cause_reasons(const struct cause *c, struct pool *pool)
 /* Is it said when nothing is known? Then it is the general version of its command. */
 static bool fix_is_general(const struct advice *a, const struct casefile *nothing)
 {
-	struct value v = a->guard ? expr_eval(a->guard, nothing) : value_flag(true);
+	struct value v = AT(a->guard) ? expr_eval(AT(a->guard), nothing) : value_flag(true);
 
 	return v.known && v.number != 0;
 }
@@ -97,12 +100,12 @@ struct said *cause_fixes(const struct cause *c, struct pool *pool)
 	struct said *list = NULL;
 
 	case_init(nothing, pool);
-	for (const struct advice *a = c->fix; a; a = a->next) {
-		const char *text = template_expand(a->text, f, pool);
-		const char *command = a->command ? template_expand(a->command, f, pool) : NULL;
+	for (const struct advice *a = AT(c->fix); a; a = AT(a->next)) {
+		const char *text = template_expand(AT(a->text), f, pool);
+		const char *command = AT(a->command) ? template_expand(AT(a->command), f, pool) : NULL;
 		struct said *same;
 
-		if (!text || (a->command && !command))
+		if (!text || (AT(a->command) && !command))
 			continue;
 		text = list ? text : without_or(text);
 		if ((same = find_command(list, command)) != NULL) {

@@ -5,7 +5,7 @@
 #ifndef CUWHY_CAUSE_PAGE_H
 #define CUWHY_CAUSE_PAGE_H
 
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 
 struct said;
 

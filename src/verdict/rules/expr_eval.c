@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "case/knowledge.h"
-#include "verdict/rules/expr_node.h"
+#include "knowledge/kb.h"
+#include "verdict/rules/expr.h"
 
 /* Neither true nor false. In &&, "does not apply" wins over "unknown", because the result can never become true; in
  * ||, it loses. */
@@ -15,18 +16,18 @@ static struct value undecided(const struct expr *x, struct value a, struct value
 	bool none = !value_applies(a) || !value_applies(b),
 	     all = (a.known || !value_applies(a)) && (b.known || !value_applies(b));
 
-	return none && (x->kind != EXPR_OR || all) ? value_inapplicable(x->type) : value_unknown(x->type);
+	return none && (x->kind != EXPR_OR || all) ? value_inapplicable(expr_type(x)) : value_unknown(expr_type(x));
 }
 
 static struct value expr_logic(const struct expr *x, const struct casefile *f)
 {
 	/* the value that decides on its own: false for &&, true for || */
 	bool decides = x->kind == EXPR_OR;
-	struct value a = expr_eval(x->a, f), b;
+	struct value a = expr_eval(AT(x->a), f), b;
 
 	if (a.known && (a.number != 0) == decides)
 		return value_flag(decides);
-	b = expr_eval(x->b, f);
+	b = expr_eval(AT(x->b), f);
 	if (b.known && (b.number != 0) == decides)
 		return value_flag(decides);
 	return a.known && b.known ? value_flag(!decides) : undecided(x, a, b);
@@ -80,13 +81,13 @@ static struct value call_value(const struct expr *x, struct value a, struct valu
 	case CALL_abs: return value_number(fabs(a.number));
 	case CALL_min: return value_number(fmin(a.number, b.number));
 	case CALL_max: return value_number(fmax(a.number, b.number));
-	default: return value_unknown(x->type);
+	default: return value_unknown(expr_type(x));
 	}
 }
 
 static struct value call(const struct expr *x, const struct casefile *f)
 {
-	struct value a = expr_eval(x->a, f), b = x->b ? expr_eval(x->b, f) : a;
+	struct value a = expr_eval(AT(x->a), f), b = AT(x->b) ? expr_eval(AT(x->b), f) : a;
 
 	if (!a.known || !b.known)
 		return undecided(x, a, b);
@@ -95,7 +96,7 @@ static struct value call(const struct expr *x, const struct casefile *f)
 
 static struct value operate(const struct expr *x, const struct casefile *f)
 {
-	struct value a = expr_eval(x->a, f), b = x->b ? expr_eval(x->b, f) : a;
+	struct value a = expr_eval(AT(x->a), f), b = AT(x->b) ? expr_eval(AT(x->b), f) : a;
 
 	if (!a.known || !b.known)
 		return undecided(x, a, b);
@@ -104,23 +105,29 @@ static struct value operate(const struct expr *x, const struct casefile *f)
 	if (x->kind == EXPR_NEGATE)
 		return mark_absent(value_number(-a.number), a.absent);
 	if (x->kind >= EXPR_EQ && x->kind <= EXPR_GE)
-		return expr_compare(x->kind, a, b);
-	return mark_absent(arithmetic(x->kind, a.number, b.number), a.absent || b.absent);
+		return expr_compare((enum expr_kind)x->kind, a, b);
+	return mark_absent(arithmetic((enum expr_kind)x->kind, a.number, b.number), a.absent || b.absent);
+}
+
+static struct value const_value(const struct expr *x)
+{
+	return x->type == TYPE_TEXT ? value_text(AT(x->text))
+				    : (struct value){.known = true, .type = expr_type(x), .number = x->number};
 }
 
 struct value expr_eval(const struct expr *x, const struct casefile *f)
 {
 	switch (x->kind) {
-	case EXPR_CONST: return x->value;
-	case EXPR_FACT: return fact_value(f, x->fact);
-	case EXPR_KNOWN: return value_flag(fact_known(f, x->fact));
+	case EXPR_CONST: return const_value(x);
+	case EXPR_FACT: return fact_value(f, (enum fact_id)x->fact);
+	case EXPR_KNOWN: return value_flag(fact_known(f, (enum fact_id)x->fact));
 	case EXPR_AND:
 	case EXPR_OR: return expr_logic(x, f);
 	case EXPR_CALL: return call(x, f);
 	case EXPR_SAYS:
-		return value_flag(case_hit(f, x->value.text) &&
-				  knowledge_use(KNOWLEDGE_WORDS, "", x->value.text));
-	case EXPR_SIGN: return expr_eval(x->a, f);
+		return value_flag(case_hit(f, AT(x->text)) &&
+				  knowledge_use(KNOWLEDGE_WORDS, "", AT(x->text)));
+	case EXPR_SIGN: return expr_eval(AT(x->a), f);
 	default: return operate(x, f);
 	}
 }
@@ -139,11 +146,11 @@ void expr_grounds(const struct expr *x, const struct casefile *f, expr_ground_fn
 	if (!x || x->kind == EXPR_NOT)
 		return;
 	if (x->kind == EXPR_SAYS)
-		fn(arg, x->value.text, x->fact);
+		fn(arg, AT(x->text), (enum fact_id)x->fact);
 	if (x->kind == EXPR_FACT || x->kind == EXPR_KNOWN)
-		fn(arg, NULL, x->fact);
-	if (!either || holds(x->a, f))
-		expr_grounds(x->a, f, fn, arg);
-	if (!either || holds(x->b, f))
-		expr_grounds(x->b, f, fn, arg);
+		fn(arg, NULL, (enum fact_id)x->fact);
+	if (!either || holds(AT(x->a), f))
+		expr_grounds(AT(x->a), f, fn, arg);
+	if (!either || holds(AT(x->b), f))
+		expr_grounds(AT(x->b), f, fn, arg);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 
 /* Opened at every use, not kept: a test may close all descriptors of its process, and another file may get the number. */
 static void append_line(const char *path, const char *line, size_t len)
@@ -37,7 +37,7 @@ void rule_fired(const struct cause *c, const struct when *w)
 	if (!path || !path[0] || lately[at] == w)
 		return;
 	lately[at] = w;
-	len = snprintf(line, sizeof(line), "%s/%s\n", c->id, w->id);
+	len = snprintf(line, sizeof(line), "%s/%s\n", AT(c->id), AT(w->id));
 	if (len > 0 && (size_t)len < sizeof(line))
 		append_line(path, line, (size_t)len);
 }

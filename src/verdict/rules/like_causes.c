@@ -58,7 +58,7 @@ static void code_causes(struct matches *m, const struct kb *kb, const struct cas
 static const struct likeness *like_of(const struct casefile *f, const struct cause *c)
 {
 	for (size_t i = 0; i < f->n_like; i++)
-		if (!strcmp(f->like[i].cause, c->id))
+		if (!strcmp(f->like[i].cause, AT(c->id)))
 			return &f->like[i];
 	return NULL;
 }

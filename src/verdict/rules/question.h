@@ -9,23 +9,12 @@
 
 struct casefile;
 struct cause;
-struct kb;
+struct kb_question;
 
 #define QUESTION_CAUSES 3	/* more are not compared */
-#define QUESTION_SHOWN	3
-
-struct question {
-	const char *text, *command;
-	const char *facts;	/* that the answer decides */
-	const char *shown[QUESTION_SHOWN];	/* words that the answer has, or facts */
-};
-
-/* The words that show that a text has the answer to one of them. Fills the list, if there is one; returns how many. */
-size_t question_words(const char **list);
 
 /* The one that separates these causes best and that the text does not answer; for a single cause, the one that bears most on it.
  * NULL: none does. `f` NULL: nothing is known. */
-const struct question *question_for(const struct kb *kb, const struct cause *const *causes, size_t n,
-				    const struct casefile *f);
+const struct kb_question *question_for(const struct cause *const *causes, size_t n, const struct casefile *f);
 
 #endif

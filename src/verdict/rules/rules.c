@@ -2,10 +2,13 @@
  * Matches facts against the knowledge base (see rules.h).
  */
 #include "verdict/rules/rules.h"
+#include "base/mem.h"
 #include "case/knowledge.h"
+#include "verdict/rules/expr.h"
 #include "verdict/rules/fired.h"
 #include "verdict/rules/like_causes.h"
 #include "verdict/rules/message_causes.h"
+#include "verdict/rules/template.h"
 
 #include <stdlib.h>
 #include <ctype.h>
@@ -17,14 +20,14 @@ static const struct when *best_when(const struct cause *c, const struct casefile
 	const struct when *best = NULL;
 
 	*unsure = false;
-	for (const struct when *w = c->when; w; w = w->next) {
-		struct value v = expr_eval(w->expr, f);
+	for (const struct when *w = AT(c->when); w; w = AT(w->next)) {
+		struct value v = expr_eval(AT(w->expr), f);
 
 		if (!v.known) {
 			*unsure |= value_applies(v);
 			continue;
 		}
-		if (v.number == 0 || !knowledge_use(KNOWLEDGE_RULE, c->id, w->id))
+		if (v.number == 0 || !knowledge_use(KNOWLEDGE_RULE, AT(c->id), AT(w->id)))
 			continue;
 		rule_fired(c, w);
 		if (!best || w->sure > best->sure)
@@ -35,7 +38,7 @@ static const struct when *best_when(const struct cause *c, const struct casefile
 
 static void match_tell(struct match *m, const struct when *w, const struct casefile *f, struct pool *pool)
 {
-	const char *because = template_expand(w->because, f, pool);
+	const char *because = template_expand(AT(w->because), f, pool);
 	const char *joint = w->grade == GRADE_AGAINST ? "; but " : "; ";
 
 	if (because)
@@ -46,10 +49,10 @@ bool match_weigh(struct match *m, const struct casefile *f, struct pool *pool)
 {
 	int sure = (int)m->sure;
 
-	for (const struct when *w = m->cause->evidence; w; w = w->next) {
-		struct value v = expr_eval(w->expr, f);
+	for (const struct when *w = AT(m->cause->evidence); w; w = AT(w->next)) {
+		struct value v = expr_eval(AT(w->expr), f);
 
-		if (!v.known || v.number == 0 || !knowledge_use(KNOWLEDGE_RULE, m->cause->id, w->id))
+		if (!v.known || v.number == 0 || !knowledge_use(KNOWLEDGE_RULE, AT(m->cause->id), AT(w->id)))
 			continue;
 		rule_fired(m->cause, w);
 		if (w->grade == GRADE_EXCLUDED)
@@ -64,6 +67,19 @@ bool match_weigh(struct match *m, const struct casefile *f, struct pool *pool)
 	return true;
 }
 
+static const struct order_place *place_of_match(const struct match *m)
+{
+	return m->when && m->when->place.alone ? &m->when->place : &m->cause->place;
+}
+
+bool order_is_over(const struct match *a, const struct match *b)
+{
+	const struct order_place *x = place_of_match(a), *y = place_of_match(b);
+	const uint32_t *below = AT(x->below);
+
+	return below && (below[y->number / 32] >> (y->number % 32) & 1);
+}
+
 /* Does another match, at least as certain, explain this one away? One that is only possible does not. */
 static bool explained_away(const struct matches *m, const struct match *x)
 {
@@ -72,8 +88,8 @@ static bool explained_away(const struct matches *m, const struct match *x)
 
 		if (by->sure < x->sure || by->sure == KB_POSSIBLE)
 			continue;
-		for (const struct over *o = by->cause->explains; o; o = o->next)
-			if (o->place == &x->cause->place)
+		for (const struct over *o = AT(by->cause->explains); o; o = AT(o->next))
+			if (AT(o->place) == &x->cause->place)
 				return true;
 	}
 	return false;
@@ -104,7 +120,7 @@ static int by_evidence_and_id(const void *a, const void *b)
 		return x->sure > y->sure ? -1 : 1;
 	if (x->weight != y->weight)
 		return x->weight > y->weight ? -1 : 1;
-	return strcmp(x->cause->id, y->cause->id);
+	return strcmp(AT(x->cause->id), AT(y->cause->id));
 }
 
 /* Is one of the equal matches from `first` on over this one? */
@@ -181,18 +197,18 @@ static void match(struct matches *m, const struct kb *kb, const struct casefile 
 		.list = pool_alloc(pool, (kb->n + 1) * sizeof(*m->list)),
 		.unchecked = pool_alloc(pool, (kb->n + 1) * sizeof(*m->unchecked)),
 	};
-	for (const struct cause *c = kb->first; c; c = c->next) {
+	for (const struct cause *c = AT(kb->first); c; c = AT(c->next)) {
 		bool unsure;
 		const struct when *w;
 
-		if (checks_only && !c->check)
+		if (checks_only && !AT(c->check))
 			continue;
 		w = best_when(c, f, &unsure);
 
 		if (w) {
-			struct match found = {.cause = c, .sure = w->sure, .when = w};
+			struct match found = {.cause = c, .sure = (enum sureness)w->sure, .when = w};
 
-			found.because = w->because ? template_expand(w->because, f, pool) : NULL;
+			found.because = AT(w->because) ? template_expand(AT(w->because), f, pool) : NULL;
 			if (match_weigh(&found, f, pool))
 				m->list[m->n++] = found;
 		} else if (unsure) {
@@ -224,12 +240,12 @@ void rules_match_checks(struct matches *m, const struct kb *kb, const struct cas
 void advice_each(const struct advice *list, const struct casefile *f, struct pool *pool,
 		 advice_fn *say, void *arg)
 {
-	for (const struct advice *a = list; a; a = a->next) {
-		struct value guard = a->guard ? expr_eval(a->guard, f) : value_flag(true);
-		char *text = guard.known && guard.number != 0 ? template_expand(a->text, f, pool) : NULL;
+	for (const struct advice *a = list; a; a = AT(a->next)) {
+		struct value guard = AT(a->guard) ? expr_eval(AT(a->guard), f) : value_flag(true);
+		char *text = guard.known && guard.number != 0 ? template_expand(AT(a->text), f, pool) : NULL;
 
 		if (text)
-			say(arg, text, a->command ? template_expand(a->command, f, pool) : NULL);
+			say(arg, text, AT(a->command) ? template_expand(AT(a->command), f, pool) : NULL);
 	}
 }
 
@@ -247,10 +263,10 @@ const char *cause_headline(const struct cause *c, const struct casefile *f, stru
 	const char *said = NULL;
 	char *title;
 
-	advice_each(c->headline, f, pool, keep_first, &said);
+	advice_each(AT(c->headline), f, pool, keep_first, &said);
 	if (said)
 		return said;
-	title = pool_strdup(pool, c->title);	/* it follows "cuwhy: ": lower case, except CUDA, PTX and so on */
+	title = pool_strdup(pool, AT(c->title));	/* it follows "cuwhy: ": lower case, except CUDA, PTX and so on */
 	if (!isupper((unsigned char)title[1]))
 		title[0] = (char)tolower((unsigned char)title[0]);
 	return title;

@@ -5,7 +5,7 @@
 #ifndef CUWHY_RULES_H
 #define CUWHY_RULES_H
 
-#include "verdict/rules/kb.h"
+#include "knowledge/kb.h"
 
 struct match {
 	const struct cause *cause;
@@ -43,6 +43,9 @@ const char *cause_headline(const struct cause *c, const struct casefile *f, stru
 /* What speaks for a cause makes it one step more certain, but only a rule says certain; each thing that speaks against it
  * makes it one step less so. False: it is excluded. */
 bool match_weigh(struct match *m, const struct casefile *f, struct pool *pool);
+
+/* Does the first one come first when both matches are equally certain (struct order_place)? */
+bool order_is_over(const struct match *a, const struct match *b);
 
 /* Adds a cause that no rule matched, behind those that did, unless it is there already or excluded. */
 void matches_add(struct matches *m, struct match x, const struct casefile *f, struct pool *pool);

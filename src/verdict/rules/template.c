@@ -3,111 +3,14 @@
  */
 #include "verdict/rules/template.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/err.h"
 #include "verdict/rules/expr.h"
 
 #define TEXT_MAX (64 << 10)	/* one expanded sentence */
-
-enum part_format { FORMAT_PLAIN, FORMAT_N, FORMAT_BYTES };
-
-struct part {
-	struct part *next;
-	const char *literal;		/* or */
-	const struct expr *expr;
-	enum part_format format;
-};
-
-struct template {
-	const char *text;
-	struct part *first;
-};
-
-/* The '}' that ends the field at `s`, skipping quoted texts; NULL if there is none. */
-static const char *field_end(const char *s, const char *end)
-{
-	bool quoted = false;
-
-	for (; s < end; s++) {
-		if (*s == '"')
-			quoted = !quoted;
-		else if (*s == '}' && !quoted)
-			return s;
-	}
-	return NULL;
-}
-
-static size_t field_format(const char *s, size_t len, enum part_format *format)
-{
-	*format = FORMAT_PLAIN;
-	if (len > 2 && !memcmp(s + len - 2, ":n", 2)) {
-		*format = FORMAT_N;
-		return len - 2;
-	}
-	if (len > 6 && !memcmp(s + len - 6, ":bytes", 6)) {
-		*format = FORMAT_BYTES;
-		return len - 6;
-	}
-	return len;
-}
-
-static int add_field(const struct expr_scope *scope, struct pool *pool, struct part *part, const char *s, size_t len,
-		     struct err *e)
-{
-	len = field_format(s, len, &part->format);
-	part->expr = scope ? expr_parse_in(scope, pool, s, len, e) : expr_parse(pool, s, len, e);
-	if (!part->expr)
-		return -EINVAL;
-	if (part->format != FORMAT_PLAIN && expr_type(part->expr) != TYPE_NUMBER)
-		return err_set(e, -EINVAL, "only a number can have :n or :bytes: '%.*s'", (int)len, s);
-	if (expr_type(part->expr) == TYPE_FLAG)
-		return err_set(e, -EINVAL, "true or false cannot be printed: '%.*s'", (int)len, s);
-	return 0;
-}
-
-const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text,
-					 size_t len, struct err *e)
-{
-	struct template *t = pool_alloc(pool, sizeof(*t));
-	struct part **tail = &t->first;
-	const char *s = text, *end = text + len, *stop;
-
-	t->text = pool_copy(pool, text, len);
-	while (s < end) {
-		struct part *part = *tail = pool_alloc(pool, sizeof(*part));
-
-		tail = &part->next;
-		if (*s == '{' && !(s + 1 < end && s[1] == '{')) {
-			stop = field_end(s + 1, end);
-			if (!stop) {
-				err_set(e, -EINVAL, "{ without } in '%.60s'", t->text);
-				return NULL;
-			}
-			if (add_field(scope, pool, part, s + 1, (size_t)(stop - s - 1), e))
-				return NULL;
-			s = stop + 1;
-			continue;
-		}
-		if (*s == '{')
-			s++;	/* {{ is one { */
-		stop = memchr(s + 1, '{', (size_t)(end - s - 1));
-		if (!stop)
-			stop = end;
-		part->literal = pool_copy(pool, s, (size_t)(stop - s));
-		s = stop;
-	}
-	return t;
-}
-
-const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e)
-{
-	return template_parse_in(NULL, pool, text, len, e);
-}
 
 /* "the status is " helps nobody; `is set to ""` does. */
 static bool put_text(struct buf *out, const char *text)
@@ -185,14 +88,14 @@ static bool put_part(struct buf *out, const struct part *part, const struct case
 	struct value v;
 	char text[64];
 
-	if (!part->expr) {
+	if (!AT(part->expr)) {
 		if (counted && ends_with_one(out))
-			put_singular(out, part->literal);
+			put_singular(out, AT(part->literal));
 		else
-			buf_adds(out, part->literal);
+			buf_adds(out, AT(part->literal));
 		return true;
 	}
-	v = expr_eval(part->expr, f);
+	v = expr_eval(AT(part->expr), f);
 	if (!v.known || v.absent)
 		return false;
 	if (v.type == TYPE_TEXT)
@@ -213,17 +116,12 @@ char *template_expand(const struct template *t, const struct casefile *f, struct
 	bool whole = true, counted = false;
 
 	buf_init(&out, TEXT_MAX);
-	for (const struct part *p = t->first; p && whole; p = p->next) {
+	for (const struct part *p = AT(t->first); p && whole; p = AT(p->next)) {
 		whole = put_part(&out, p, f, counted);
-		counted = p->expr && expr_type(p->expr) == TYPE_NUMBER;
+		counted = AT(p->expr) && expr_type(AT(p->expr)) == TYPE_NUMBER;
 	}
 	if (whole)
 		text = pool_copy(pool, out.data ? out.data : "", out.len);
 	buf_release(&out);
 	return text;
-}
-
-const char *template_text(const struct template *t)
-{
-	return t->text;
 }

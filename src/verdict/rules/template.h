@@ -12,20 +12,9 @@
 #define CUWHY_TEMPLATE_H
 
 #include "base/format.h"
-#include "case/case.h"
-
-struct err;
-struct expr_scope;
-struct template;
-
-const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e);
-const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text,
-					 size_t len, struct err *e);
+#include "knowledge/kb.h"
 
 /* NULL if a fact in it is unknown, or a text in it is empty and not in quotes: half a sentence is useless. */
 char *template_expand(const struct template *t, const struct casefile *f, struct pool *pool);
-
-/* As written, for `cuwhy explain CAUSE`. */
-const char *template_text(const struct template *t);
 
 #endif

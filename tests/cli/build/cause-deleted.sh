@@ -5,10 +5,10 @@ root=$BUILD/..
 mkdir -p tests
 cp -r "$root/Makefile" "$root/VERSION" "$root/kb" "$root/tools" "$root/src" . && cp -r "$root/tests/gpu" tests/
 blob() {
-	env -u MAKEFLAGS -u MAKELEVEL make -s build/kb.blob >/dev/null && grep -c '^%%% ' build/kb.blob
+	env -u MAKEFLAGS -u MAKELEVEL make -s build/kb.text >/dev/null && grep -c '^%%% ' build/kb.text
 }
 parts() { # parts: how many of these three are in it
-	grep -cE '^%%% (watchdog-tdr|new-cause|signs/nccl.kb)$' build/kb.blob
+	grep -cE '^%%% (watchdog-tdr|new-cause|signs/nccl.kb)$' build/kb.text
 }
 before=$(blob)
 parts
@@ -18,6 +18,6 @@ printf -- '---\nid: new-cause\n---\n' >kb/causes/new-cause.md
 [ "$(blob)" = "$before" ] && parts
 rm kb/signs/nccl.kb
 [ "$(blob)" = $((before - 1)) ] && parts
-stamp=$(stat -c %y build/kb.blob)
+stamp=$(stat -c %y build/kb.text)
 blob >/dev/null
-[ "$(stat -c %y build/kb.blob)" = "$stamp" ] && echo "not made again"
+[ "$(stat -c %y build/kb.text)" = "$stamp" ] && echo "not made again"

@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/needles.h"
+#include "base/mem.h"
 #include "compat/cuda_errors.h"
-#include "verdict/rules/expr_node.h"
+#include "knowledge/compile/compile.h"
 
 #define DEPTH_MAX 64	/* nesting depth; cause files need five */
 
 struct parser {
-	struct pool *pool;
+	struct arena *arena;
 	const struct expr_scope *scope;
 	const char *at, *end;
 	struct err *e;
@@ -75,20 +75,28 @@ static bool parser_take_word(struct parser *p, const char *word)
 static struct expr *parser_node(struct parser *p, enum expr_kind kind, enum value_type type,
 				const struct expr *a, const struct expr *b)
 {
-	struct expr *x = pool_alloc(p->pool, sizeof(*x));
+	struct expr *x = arena_alloc(p->arena, sizeof(*x));
 
-	x->kind = kind;
-	x->type = type;
-	x->a = a;
-	x->b = b;
+	x->kind = (uint8_t)kind;
+	x->type = (uint8_t)type;
+	REF_SET(x->a, a);
+	REF_SET(x->b, b);
 	return x;
 }
 
-static const struct expr *parser_constant(struct parser *p, struct value v)
+static const struct expr *parser_number(struct parser *p, enum value_type type, double number)
 {
-	struct expr *x = parser_node(p, EXPR_CONST, v.type, NULL, NULL);
+	struct expr *x = parser_node(p, EXPR_CONST, type, NULL, NULL);
 
-	x->value = v;
+	x->number = number;
+	return x;
+}
+
+static const struct expr *parser_text(struct parser *p, enum expr_kind kind, enum value_type type, const char *text)
+{
+	struct expr *x = parser_node(p, kind, type, NULL, NULL);
+
+	REF_SET(x->text, text);
 	return x;
 }
 
@@ -109,12 +117,14 @@ static const struct expr *parse_number(struct parser *p)
 	if (!n || *stop || v != v)
 		return parser_fail(p, "not a number");
 	p->at += n;
-	return parser_constant(p, value_number(v));
+	return parser_number(p, TYPE_NUMBER, v);
 }
 
-static const struct expr *parse_string(struct parser *p)
+/* NULL: it has no end. */
+static const char *parse_quoted(struct parser *p)
 {
-	char *text = pool_alloc(p->pool, (size_t)(p->end - p->at) + 1);
+	char *text = xmalloc((size_t)(p->end - p->at) + 1);
+	const char *kept;
 	size_t n = 0;
 
 	for (p->at++; p->at < p->end && *p->at != '"'; p->at++) {
@@ -122,10 +132,20 @@ static const struct expr *parse_string(struct parser *p)
 			p->at++;
 		text[n++] = *p->at;
 	}
+	text[n] = '\0';
+	kept = arena_text(p->arena, text);
+	free(text);
 	if (p->at >= p->end)
-		return parser_fail(p, "text without closing quote");
+		return parser_fail(p, "text without closing quote"), NULL;
 	p->at++;
-	return parser_constant(p, value_text(text));
+	return kept;
+}
+
+static const struct expr *parse_string(struct parser *p)
+{
+	const char *text = parse_quoted(p);
+
+	return text ? parser_text(p, EXPR_CONST, TYPE_TEXT, text) : NULL;
 }
 
 static const struct expr *parse_fact(struct parser *p, enum expr_kind kind)
@@ -143,7 +163,7 @@ static const struct expr *parse_fact(struct parser *p, enum expr_kind kind)
 		return parser_fail(p, "three numbers cannot be compared");
 	p->at += len;
 	x = parser_node(p, kind, kind == EXPR_KNOWN ? TYPE_FLAG : fact_type(id), NULL, NULL);
-	x->fact = id;
+	x->fact = (uint16_t)id;
 	return x;
 }
 
@@ -182,27 +202,28 @@ static const struct expr *parse_call(struct parser *p, enum expr_function functi
 	if (a->type != arg || (b && b->type != arg))
 		return parser_fail(p, "argument of the wrong type, before the text");
 	x = parser_node(p, EXPR_CALL, result, a, b);
-	x->function = function;
+	x->function = (uint8_t)function;
 	return x;
 }
 
 /* says("a", "b") is says("a") || says("b"). */
 static const struct expr *parse_says(struct parser *p)
 {
-	const struct expr *any = NULL, *words;
-	struct expr *one;
+	const struct expr *any = NULL, *one;
+	const char *words;
 
 	if (!parser_take(p, "("))
 		return parser_fail(p, "says needs texts in parentheses");
 	do {
 		parser_skip_space(p);
-		words = p->at < p->end && *p->at == '"' ? parse_string(p) : parser_fail(p, "says needs texts");
+		if (p->at >= p->end || *p->at != '"')
+			return parser_fail(p, "says needs texts");
+		words = parse_quoted(p);
 		if (!words)
 			return NULL;
-		if (!needle_ok(words->value.text))
+		if (!needle_ok(words))
 			return parser_fail(p, "says needs six characters in a row, before the text");
-		one = parser_node(p, EXPR_SAYS, TYPE_FLAG, NULL, NULL);
-		one->value = words->value;
+		one = parser_text(p, EXPR_SAYS, TYPE_FLAG, words);
 		any = any ? parser_node(p, EXPR_OR, TYPE_FLAG, any, one) : one;
 	} while (parser_take(p, ","));
 	if (!parser_take(p, ")"))
@@ -213,17 +234,20 @@ static const struct expr *parse_says(struct parser *p)
 /* A sign works as if its expression were written here in parentheses. */
 static const struct expr *parse_sign(struct parser *p, const char *name, size_t len)
 {
-	const struct expr *rests_on;
+	const struct kb_sign *sign;
+	struct expr *x;
 
 	if (!p->scope->sign)
 		return parser_fail(p, "signs cannot be used here");
-	rests_on = p->scope->sign(p->scope->arg, name, len, p->e);
-	if (!rests_on) {
+	sign = p->scope->sign(p->scope->arg, name, len, p->e);
+	if (!sign) {
 		p->failed = true;	/* the error is already set */
 		return NULL;
 	}
 	p->at = name + len;
-	return parser_node(p, EXPR_SIGN, TYPE_FLAG, rests_on, NULL);
+	x = parser_node(p, EXPR_SIGN, TYPE_FLAG, AT(sign->expr), NULL);
+	REF_SET(x->sign, sign);
+	return x;
 }
 
 /* The rest of the next word, after a prefix such as "cuda."; NULL = it does not have this prefix. */
@@ -241,7 +265,7 @@ static const struct expr *named_number(struct parser *p, const char *end, double
 {
 	struct expr *x = parser_node(p, EXPR_CONST, TYPE_NUMBER, NULL, NULL);
 
-	x->value = value_number(number);
+	x->number = number;
 	x->named = true;
 	p->at = end;
 	return x;
@@ -316,9 +340,9 @@ static const struct expr *parse_word(struct parser *p)
 	if (p->scope->place != EXPR_FREE && is_phrase_function(p->at, len))
 		return parser_fail(p, "phrases belong in a sign (kb/signs), which the rule uses as sign.name");
 	if (parser_take_word(p, "true"))
-		return parser_constant(p, value_flag(true));
+		return parser_number(p, TYPE_FLAG, true);
 	if (parser_take_word(p, "false"))
-		return parser_constant(p, value_flag(false));
+		return parser_number(p, TYPE_FLAG, false);
 	if (parser_take_word(p, "known"))
 		return parse_known(p);
 	if (parser_take_word(p, "says"))
@@ -359,16 +383,16 @@ static bool holds_cuda_code(const struct expr *x)
 /* A number that means nothing unless you know the table by heart: 700. */
 static bool is_bare_code(const struct expr *code, const struct expr *number)
 {
-	return holds_cuda_code(code) && number->kind == EXPR_CONST && !number->named && number->value.number != 0;
+	return holds_cuda_code(code) && number->kind == EXPR_CONST && !number->named && number->number != 0;
 }
 
 /* A number to compare or calculate with, without a documented reason: 134217728. */
 static bool is_bare_threshold(enum expr_kind kind, const struct expr *x)
 {
 	if (x->kind == EXPR_NEGATE)
-		x = x->a;
+		x = AT(x->a);
 	return kind != EXPR_EQ && kind != EXPR_NE && x->kind == EXPR_CONST && x->type == TYPE_NUMBER && !x->named &&
-	       x->value.number != 0 && x->value.number != 1;
+	       x->number != 0 && x->number != 1;
 }
 
 /* A binary operation on two operands of one type; `need` < 0 allows any. */
@@ -460,7 +484,7 @@ static const struct expr *parse_in_set(struct parser *p, const struct expr *x, c
 	n = cuda_error_set_codes((enum cuda_error_set)set, &codes);
 	for (size_t i = 0; i < n; i++) {
 		const struct expr *one =
-			parser_node(p, EXPR_EQ, TYPE_FLAG, x, parser_constant(p, value_number(codes[i])));
+			parser_node(p, EXPR_EQ, TYPE_FLAG, x, parser_number(p, TYPE_NUMBER, codes[i]));
 
 		any = any ? parser_node(p, EXPR_OR, TYPE_FLAG, any, one) : one;
 	}
@@ -527,10 +551,11 @@ static const struct expr *parse_or(struct parser *p)
 	return x;
 }
 
-const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len,
-				 struct err *e)
+const struct expr *expr_parse(const struct expr_scope *scope, struct arena *a, const char *text, size_t len,
+			      struct err *e)
 {
-	struct parser p = {.pool = pool, .scope = scope, .at = text, .end = text + len, .e = e};
+	static const struct expr_scope anywhere = {0};
+	struct parser p = {.arena = a, .scope = scope ? scope : &anywhere, .at = text, .end = text + len, .e = e};
 	const struct expr *x = parse_or(&p);
 
 	parser_skip_space(&p);
@@ -539,24 +564,12 @@ const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *po
 	return x;
 }
 
-const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e)
-{
-	static const struct expr_scope anywhere = {0};
-
-	return expr_parse_in(&anywhere, pool, text, len, e);
-}
-
-enum value_type expr_type(const struct expr *x)
-{
-	return x->type;
-}
-
 void expr_says(const struct expr *x, expr_words_fn *fn, void *arg)
 {
 	if (!x)
 		return;
 	if (x->kind == EXPR_SAYS)
-		fn(arg, x->value.text);
-	expr_says(x->a, fn, arg);
-	expr_says(x->b, fn, arg);
+		fn(arg, x);
+	expr_says(AT(x->a), fn, arg);
+	expr_says(AT(x->b), fn, arg);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads the knowledge base: first the signs (kb/signs), then the cause files, which use them (docs/cause-files.md).
- * Reads line by line and compiles every expression and template immediately.
+ * Reads line by line and compiles every expression and template immediately, into the form that is linked into cuwhy.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "verdict/rules/kb.h"
+#include "knowledge/compile/compile.h"
 
 #define SECTION_MAX (16 << 10)
 #define SIGN_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_"
@@ -29,7 +29,11 @@ enum section {
 };
 
 struct reader {
+	struct arena *a;		/* where the knowledge base is made */
+	struct pool *pool;		/* of texts that are not part of it */
 	struct kb *kb;
+	struct kb_sign **sign_named;	/* by name: rules name them thousands of times */
+	size_t n_signs;
 	struct cause *cause;
 	struct err *e;
 	enum section section;
@@ -39,7 +43,9 @@ struct reader {
 	struct buf command;
 	struct when *when;		/* whose expression may continue */
 	bool in_because;		/* its expression is complete */
+	const char *when_text;
 	struct kb_sign *sign;		/* likewise */
+	const char *sign_text;
 	struct expr_scope scope;	/* of what is being read */
 };
 
@@ -76,7 +82,7 @@ static const struct expr *reader_flag(struct reader *r, const char *text, const 
 	const struct expr *x;
 
 	r->scope.place = r->cause ? EXPR_RULE : EXPR_FREE;
-	x = expr_parse_in(&r->scope, &r->kb->pool, text, strlen(text), r->e);
+	x = expr_parse(&r->scope, r->a, text, strlen(text), r->e);
 	if (!x)
 		reader_complain_inner(r);
 	else if (expr_type(x) != TYPE_FLAG)
@@ -89,7 +95,7 @@ static const struct template *reader_template(struct reader *r, const char *text
 	const struct template *t;
 
 	r->scope.place = EXPR_SENTENCE;
-	t = template_parse_in(&r->scope, &r->kb->pool, text, strlen(text), r->e);
+	t = template_parse(&r->scope, r->a, text, strlen(text), r->e);
 	if (!t)
 		reader_complain_inner(r);
 	return t;
@@ -145,6 +151,25 @@ static const char *next_sign_name(const char *s)
 	return s;
 }
 
+static struct kb_sign *find_sign(const struct reader *r, const char *name, size_t len)
+{
+	size_t low = 0, high = r->n_signs;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const char *has = AT(r->sign_named[mid]->name);
+		int order = strncmp(has, name, len);
+
+		if (!order && !has[len])
+			return r->sign_named[mid];
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
 /* The expression as people read it: sign names are replaced by their expressions. */
 static const char *spell_out(struct reader *r, const char *text)
 {
@@ -153,19 +178,19 @@ static const char *spell_out(struct reader *r, const char *text)
 	struct buf out;
 
 	if (!*next_sign_name(text))
-		return text;
+		return arena_text(r->a, text);
 	buf_init(&out, SECTION_MAX);
 	while (at = next_sign_name(text), buf_add(&out, text, (size_t)(at - text)), *at) {
 		size_t len = strspn(at + prefix, SIGN_LETTERS);
-		const struct kb_sign *sign = kb_find_sign(r->kb, at + prefix, len);
-		bool apart = needs_parentheses(sign->text, &out, at + prefix + len);
+		const char *sign = AT(find_sign(r, at + prefix, len)->text);
+		bool apart = needs_parentheses(sign, &out, at + prefix + len);
 
 		buf_adds(&out, apart ? "(" : "");
-		buf_adds(&out, sign->text);
+		buf_adds(&out, sign);
 		buf_adds(&out, apart ? ")" : "");
 		text = at + prefix + len;
 	}
-	spelled = pool_strdup(&r->kb->pool, out.data);
+	spelled = arena_text(r->a, out.data);
 	buf_release(&out);
 	return spelled;
 }
@@ -173,61 +198,70 @@ static const char *spell_out(struct reader *r, const char *text)
 static int sign_parse(struct reader *r, struct kb_sign *s);
 
 /* For the expression parser. A rule, a sentence or another sign may use the sign. */
-static const struct expr *sign_look_up(void *arg, const char *name, size_t len, struct err *e)
+static const struct kb_sign *sign_look_up(void *arg, const char *name, size_t len, struct err *e)
 {
 	struct reader *r = arg;
-	struct kb_sign *s = (struct kb_sign *)kb_find_sign(r->kb, name, len);	/* we own it while reading */
+	struct kb_sign *s = find_sign(r, name, len);
 
 	if (!s) {
 		err_set(e, -ENOENT, "there is no sign '%.*s' in kb/signs", (int)len, name);
 		return NULL;
 	}
 	s->used = true;
-	return sign_parse(r, s) ? NULL : s->expr;
+	return sign_parse(r, s) ? NULL : s;
 }
 
 static int sign_parse(struct reader *r, struct kb_sign *s)
 {
 	struct reader inner = *r;
+	const struct expr *x;
 
-	if (s->expr)
+	if (AT(s->expr))
 		return 0;
 	if (s->being_parsed)
-		return err_set(r->e, -ELOOP, "the sign '%s' refers to itself", s->name);
-	inner.file = s->file;
-	inner.line = s->line;
+		return err_set(r->e, -ELOOP, "the sign '%s' refers to itself", AT(s->name));
+	inner.file = AT(s->file);
+	inner.line = (int)s->line;
 	inner.scope = (struct expr_scope){.sign = sign_look_up, .arg = &inner};
 	s->being_parsed = true;
-	s->expr = reader_flag(&inner, s->text, "a sign must be true or false");
-	if (!s->expr)
+	x = reader_flag(&inner, AT(s->text), "a sign must be true or false");
+	if (!x)
 		return -EINVAL;
-	s->text = spell_out(r, s->text);
+	REF_SET(s->expr, x);
+	REF_SET(s->text, spell_out(r, AT(s->text)));
 	return 0;
 }
 
-/* Rules name them thousands of times. */
-static void index_signs(struct kb *kb)
+static void index_signs(struct reader *r)
 {
-	size_t n = 0;
+	size_t room = 0;
 
-	for (const struct kb_sign *s = kb->signs; s; s = s->next)
-		kb->n_signs++;
-	kb->sign = pool_alloc(&kb->pool, (kb->n_signs + 1) * sizeof(*kb->sign));
-	for (const struct kb_sign *s = kb->signs; s; s = s->next)
-		kb->sign[n++] = s;
+	for (struct kb_sign *s = OWN(r->kb->signs); s; s = OWN(s->next)) {
+		r->sign_named = xgrow(r->sign_named, r->n_signs, &room, sizeof(struct kb_sign *));
+		r->sign_named[r->n_signs++] = s;
+	}
 }
 
 static int sign_end(struct reader *r)
 {
-	const struct kb_sign *s = r->sign;
+	struct kb_sign *s = r->sign;
 
 	r->sign = NULL;
-	return s && !s->source ? reader_complain(r, "a sign needs its source: where the words were found") : 0;
+	if (s)
+		REF_SET(s->text, arena_text(r->a, r->sign_text));
+	return s && !AT(s->source) ? reader_complain(r, "a sign needs its source: where the words were found") : 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct kb_sign *x = a, *y = b;
+
+	return strcmp(AT(x->name), AT(y->name));
 }
 
 static int sign_begin(struct reader *r, char *line)
 {
-	struct kb_sign **at = &r->kb->signs, *s = pool_alloc(&r->kb->pool, sizeof(*s));
+	struct kb_sign *s = arena_alloc(r->a, sizeof(*s));
 	char *colon = strchr(line, ':');
 
 	if (sign_end(r))
@@ -235,17 +269,12 @@ static int sign_begin(struct reader *r, char *line)
 	if (!colon || !colon[1] || strspn(line, SIGN_LETTERS) != (size_t)(colon - line))
 		return reader_complain(r, "a sign is 'some_name: expression'");
 	*colon = '\0';
-	s->name = pool_strdup(&r->kb->pool, line);
-	s->text = pool_strdup(&r->kb->pool, reader_trim(colon + 1));
-	s->file = r->file;
-	s->line = r->line;
-	while (*at && strcmp((*at)->name, s->name) < 0)
-		at = &(*at)->next;
-	if (*at && !strcmp((*at)->name, s->name))
-		return reader_complain(r, "there is already a sign with that name");
-	s->next = *at;
-	*at = r->sign = s;
-	return 0;
+	REF_SET(s->name, arena_text(r->a, line));
+	REF_SET(s->file, arena_text(r->a, r->file));
+	s->line = (uint32_t)r->line;
+	r->sign = s;
+	r->sign_text = pool_strdup(r->pool, reader_trim(colon + 1));
+	return list_insert(&r->kb->signs, s, by_name) ? 0 : reader_complain(r, "there is already a sign with that name");
 }
 
 /* An indented line: where the words were found, or more of the expression. */
@@ -255,12 +284,12 @@ static int sign_continue(struct reader *r, const char *text)
 		return reader_complain(r, "an indented line belongs to a sign");
 	if (str_starts(text, "source:")) {
 		text += strlen("source:") + strspn(text + strlen("source:"), " ");
-		r->sign->source = text[0] ? pool_strdup(&r->kb->pool, text) : NULL;
+		REF_SET(r->sign->source, text[0] ? arena_text(r->a, text) : NULL);
 		return 0;
 	}
-	if (r->sign->source)
+	if (AT(r->sign->source))
 		return reader_complain(r, "the source of a sign has one line");
-	r->sign->text = pool_printf(&r->kb->pool, "%s %s", r->sign->text, text);
+	r->sign_text = pool_printf(r->pool, "%s %s", r->sign_text, text);
 	return 0;
 }
 
@@ -283,7 +312,7 @@ static int blob_signs(struct reader *r, char *blob)
 		if (str_starts(line, "%%% ")) {
 			rc = sign_end(r);
 			in_signs = str_starts(line, "%%% signs/");
-			r->file = pool_printf(&r->kb->pool, "kb/%s", line + 4);
+			r->file = pool_printf(r->pool, "kb/%s", line + 4);
 			r->line = 0;
 		} else if (in_signs) {
 			rc = sign_line(r, line);
@@ -291,8 +320,8 @@ static int blob_signs(struct reader *r, char *blob)
 	}
 	if (!rc)
 		rc = sign_end(r);
-	index_signs(r->kb);
-	for (struct kb_sign *s = r->kb->signs; !rc && s; s = s->next)
+	index_signs(r);
+	for (struct kb_sign *s = OWN(r->kb->signs); !rc && s; s = OWN(s->next))
 		rc = sign_parse(r, s);
 	return rc;
 }
@@ -312,24 +341,26 @@ static bool parse_sureness(const char *word, enum sureness *sure)
 
 static bool rule_exists(const struct when *list, const char *id)
 {
-	while (list && strcmp(list->id, id) != 0)
-		list = list->next;
+	while (list && strcmp(AT(list->id), id) != 0)
+		list = AT(list->next);
 	return list != NULL;
 }
 
 static int reader_when_end(struct reader *r)
 {
 	struct when *w = r->when;
+	const struct expr *x;
 
 	r->when = NULL;
 	r->in_because = false;
 	if (!w)
 		return 0;
-	w->expr = reader_flag(r, w->text, "a when must be true or false");
-	if (!w->expr)
+	x = reader_flag(r, r->when_text, "a when must be true or false");
+	if (!x)
 		return -EINVAL;
-	w->text = spell_out(r, w->text);
-	if (!w->because && rule_exists(r->cause->evidence, w->id))
+	REF_SET(w->expr, x);
+	REF_SET(w->text, spell_out(r, r->when_text));
+	if (!AT(w->because) && rule_exists(AT(r->cause->evidence), AT(w->id)))
 		return reader_complain(r, "evidence needs its reason (because: ...)");
 	return 0;
 }
@@ -341,31 +372,32 @@ static bool is_rule_id(const char *id)
 }
 
 /* Appends a rule or evidence. */
-static int append_when(struct reader *r, struct when **tail, struct when *w, const char *id, const char *text)
+static int append_when(struct reader *r, void *list, struct when *w, const char *id, const char *text)
 {
 	if (!id || !is_rule_id(id))
 		return reader_complain(r,
 				       "a rule needs an id of its own: when likely some-id: ..., against some-id: ...");
-	if (rule_exists(r->cause->when, id) || rule_exists(r->cause->evidence, id))
+	if (rule_exists(AT(r->cause->when), id) || rule_exists(AT(r->cause->evidence), id))
 		return reader_complain(r, "two rules of this cause have the same id");
-	w->id = pool_strdup(&r->kb->pool, id);
-	w->place.name = pool_printf(&r->kb->pool, "%s/%s", r->cause->id, id);
-	w->text = pool_strdup(&r->kb->pool, text);
-	while (*tail)
-		tail = &(*tail)->next;
-	*tail = r->when = w;
+	REF_SET(w->id, arena_text(r->a, id));
+	REF_SET(w->place.name, arena_text(r->a, pool_printf(r->pool, "%s/%s", AT(r->cause->id), id)));
+	r->when_text = pool_strdup(r->pool, text);
+	r->when = w;
+	list_append(list, w);
 	return 0;
 }
 
 /* "likely some-id" */
 static int add_when(struct reader *r, const char *key, const char *text)
 {
-	struct when *w = pool_alloc(&r->kb->pool, sizeof(*w));
-	char *next = pool_strdup(&r->kb->pool, key);
-	const char *sure = strsep(&next, " ");
+	struct when *w = arena_alloc(r->a, sizeof(*w));
+	char *next = pool_strdup(r->pool, key);
+	const char *word = strsep(&next, " ");
+	enum sureness sure;
 
-	if (!parse_sureness(sure, &w->sure))
+	if (!parse_sureness(word, &sure))
 		return reader_complain(r, "when needs certain, likely or possible");
+	w->sure = (uint8_t)sure;
 	return append_when(r, &r->cause->when, w, next, text);
 }
 
@@ -387,24 +419,26 @@ static bool is_evidence(const char *key, enum grade *grade, const char **id)
 
 static int add_evidence(struct reader *r, enum grade grade, const char *id, const char *text)
 {
-	struct when *w = pool_alloc(&r->kb->pool, sizeof(*w));
+	struct when *w = arena_alloc(r->a, sizeof(*w));
 
-	w->grade = grade;
+	w->grade = (uint8_t)grade;
 	return append_when(r, &r->cause->evidence, w, id, text);
 }
 
 /* "cause, cause/rule": resolved once all files are read. */
-static int add_over(struct reader *r, struct over **list, const char *names)
+static int add_over(struct reader *r, void *list, const char *names)
 {
-	char *next = pool_strdup(&r->kb->pool, names), *name;
+	char *next = pool_strdup(r->pool, names), *name;
 
 	while ((name = strsep(&next, ",")) != NULL) {
-		struct over *o = pool_alloc(&r->kb->pool, sizeof(*o));
+		struct over *o = arena_alloc(r->a, sizeof(*o));
 
-		*o = (struct over){.next = *list, .name = reader_trim(name), .file = r->file, .line = r->line};
-		if (!o->name[0])
+		REF_SET(o->name, arena_text(r->a, reader_trim(name)));
+		REF_SET(o->file, arena_text(r->a, r->file));
+		o->line = (uint32_t)r->line;
+		if (!AT(o->name)[0])
 			return reader_complain(r, "a name is missing (cause, other-cause, third-cause/rule)");
-		*list = o;
+		list_append(list, o);
 	}
 	return 0;
 }
@@ -415,17 +449,18 @@ static int continue_when(struct reader *r, const char *text)
 	if (!r->when)
 		return reader_complain(r, "an indented line belongs to a when");
 	if (str_starts(text, "because:")) {
-		struct when *w = r->when;
+		const struct template *because;
 
 		text += strlen("because:");
 		while (*text == ' ')
 			text++;
-		w->because = reader_template(r, text);
+		because = reader_template(r, text);
+		REF_SET(r->when->because, because);
 		r->in_because = true;
-		return w->because ? 0 : -EINVAL;
+		return because ? 0 : -EINVAL;
 	}
 	if (str_starts(text, "over:")) {
-		if (rule_exists(r->cause->evidence, r->when->id))
+		if (rule_exists(AT(r->cause->evidence), AT(r->when->id)))
 			return reader_complain(
 				r, "evidence has no place in the order: only causes and rules are over others");
 		r->in_because = true;
@@ -433,7 +468,7 @@ static int continue_when(struct reader *r, const char *text)
 	}
 	if (r->in_because)
 		return reader_complain(r, "because and over have one line each");
-	r->when->text = pool_printf(&r->kb->pool, "%s %s", r->when->text, text);
+	r->when_text = pool_printf(r->pool, "%s %s", r->when_text, text);
 	return 0;
 }
 
@@ -453,36 +488,41 @@ static const char *guard_end(const char *s)
 
 static int reader_guard(struct reader *r, struct advice *a, const char **text)
 {
-	const char *end;
+	const char *end, *guard;
+	const struct expr *x;
 
 	if (**text != '[')
 		return 0;
 	end = guard_end(*text + 1);
 	if (!end)
 		return reader_complain(r, "[ without ]");
-	a->guard_text = pool_copy(&r->kb->pool, *text + 1, (size_t)(end - *text - 1));
-	a->guard = reader_flag(r, a->guard_text, "a guard must be true or false");
-	if (!a->guard)
+	guard = pool_copy(r->pool, *text + 1, (size_t)(end - *text - 1));
+	x = reader_flag(r, guard, "a guard must be true or false");
+	if (!x)
 		return -EINVAL;
-	a->guard_text = spell_out(r, a->guard_text);
+	REF_SET(a->guard, x);
+	REF_SET(a->guard_text, spell_out(r, guard));
 	*text = end + 1;
 	while (**text == ' ')
 		(*text)++;
 	return 0;
 }
 
-static int add_headline(struct reader *r, const char *text)
+/* "[guard] sentence", with its command or "". */
+static int add_advice(struct reader *r, void *list, const char *text, const char *command)
 {
-	struct advice **tail = &r->cause->headline, *a = pool_alloc(&r->kb->pool, sizeof(*a));
+	struct advice *a = arena_alloc(r->a, sizeof(*a));
+	const struct template *said, *done;
 
 	if (reader_guard(r, a, &text))
 		return -EINVAL;
-	a->text = reader_template(r, text);
-	if (!a->text)
+	said = reader_template(r, text);
+	done = said && command[0] ? reader_template(r, command) : NULL;
+	if (!said || (command[0] && !done))
 		return -EINVAL;
-	while (*tail)
-		tail = &(*tail)->next;
-	*tail = a;
+	REF_SET(a->text, said);
+	REF_SET(a->command, done);
+	list_append(list, a);
 	return 0;
 }
 
@@ -500,28 +540,37 @@ static int set_blames(struct reader *r, const char *whom)
 	return reader_complain(r, "unknown line to blame (src/case/case.h lists them)");
 }
 
+/* Keys whose value is a text. */
+static bool header_text(struct reader *r, const char *key, const char *value)
+{
+	if (!strcmp(key, "title"))
+		REF_SET(r->cause->title, arena_text(r->a, value));
+	else if (!strcmp(key, "check"))
+		REF_SET(r->cause->check, arena_text(r->a, value));
+	else if (!strcmp(key, "program"))
+		REF_SET(r->cause->program, arena_text(r->a, value));
+	else
+		return false;
+	return true;
+}
+
 static int header_key(struct reader *r, const char *key, const char *value)
 {
-	struct pool *pool = &r->kb->pool;
 	enum grade grade;
 	const char *id;
 
 	if (!strcmp(key, "id"))
-		return strcmp(value, r->cause->id) ? reader_complain(r, "the id differs from the file's name") : 0;
-	if (!strcmp(key, "title"))
-		return r->cause->title = pool_strdup(pool, value), 0;
-	if (!strcmp(key, "check"))
-		return r->cause->check = pool_strdup(pool, value), 0;
+		return strcmp(value, AT(r->cause->id)) ? reader_complain(r, "the id differs from the file's name") : 0;
+	if (header_text(r, key, value))
+		return 0;
 	if (!strcmp(key, "blames"))
 		return set_blames(r, value);
-	if (!strcmp(key, "program"))
-		return r->cause->program = pool_strdup(pool, value), 0;
 	if (!strcmp(key, "over"))
 		return add_over(r, &r->cause->place.over, value);
 	if (!strcmp(key, "explains"))
 		return add_over(r, &r->cause->explains, value);
 	if (!strcmp(key, "headline"))
-		return add_headline(r, value);
+		return add_advice(r, &r->cause->headline, value, "");
 	if (str_starts(key, "when "))
 		return add_when(r, key + strlen("when "), value);
 	if (is_evidence(key, &grade, &id))
@@ -547,9 +596,9 @@ static int reader_header(struct reader *r, char *line)
 	return header_key(r, reader_trim(line), reader_trim(colon + 1));
 }
 
-static char *collected_text(struct reader *r, struct buf *b)
+static const char *collected_text(struct reader *r, struct buf *b)
 {
-	char *copy = pool_strdup(&r->kb->pool, reader_trim(b->data ? b->data : (char[1]){0}));
+	const char *copy = arena_text(r->a, reader_trim(b->data ? b->data : (char[1]){0}));
 
 	b->len = 0;
 	if (b->data)
@@ -561,22 +610,12 @@ static char *collected_text(struct reader *r, struct buf *b)
 static int finish_advice(struct reader *r)
 {
 	const char *text = collected_text(r, &r->text), *command = collected_text(r, &r->command);
-	struct advice **tail = r->section == SECTION_WHY ? &r->cause->why : &r->cause->fix;
-	struct advice *a = pool_alloc(&r->kb->pool, sizeof(*a));
 
 	if (!text[0])
 		return command[0] ? reader_complain(r, "a command without a sentence") : 0;
-	if (reader_guard(r, a, &text))
-		return -EINVAL;
-	a->text = reader_template(r, text);
-	if (a->text && command[0])
-		a->command = reader_template(r, command);
-	if (!a->text || (command[0] && !a->command))
-		return -EINVAL;
-	while (*tail)
-		tail = &(*tail)->next;
-	*tail = a;
-	return 0;
+	if (r->section == SECTION_WHY)
+		return add_advice(r, &r->cause->why, text, command);
+	return add_advice(r, &r->cause->fix, text, command);
 }
 
 static int read_advice(struct reader *r, char *line)
@@ -609,19 +648,19 @@ static int finish_section(struct reader *r)
 	case SECTION_FIX:
 		return finish_advice(r);
 	case SECTION_TEXT:
-		r->cause->definition = collected_text(r, &r->text);
+		REF_SET(r->cause->definition, collected_text(r, &r->text));
 		return 0;
 	case SECTION_CONFUSED:
-		r->cause->confused = collected_text(r, &r->text);
+		REF_SET(r->cause->confused, collected_text(r, &r->text));
 		return 0;
 	case SECTION_SETTLE:
-		r->cause->settle = collected_text(r, &r->text);
+		REF_SET(r->cause->settle, collected_text(r, &r->text));
 		return 0;
 	case SECTION_EXAMPLE:
-		r->cause->example = collected_text(r, &r->text);
+		REF_SET(r->cause->example, collected_text(r, &r->text));
 		return 0;
 	case SECTION_PROGRAM:
-		r->cause->program_text = collected_text(r, &r->text);
+		REF_SET(r->cause->program_text, collected_text(r, &r->text));
 		return 0;
 	default:
 		return 0;
@@ -642,7 +681,7 @@ static int start_section(struct reader *r, const char *name)
 		r->section = SECTION_SETTLE;
 	else if (!strcmp(name, "Example"))
 		r->section = SECTION_EXAMPLE;
-	else if (!strcmp(name, "Program") && r->cause->program)
+	else if (!strcmp(name, "Program") && AT(r->cause->program))
 		r->section = SECTION_PROGRAM;
 	else
 		return reader_complain(
@@ -677,9 +716,16 @@ static int cause_line(struct reader *r, char *line)
 	return 0;
 }
 
+static int by_id(const void *a, const void *b)
+{
+	const struct cause *x = a, *y = b;
+
+	return strcmp(AT(x->id), AT(y->id));
+}
+
 static int finish_cause(struct reader *r)
 {
-	struct cause **at = &r->kb->first;
+	const char *definition, *program;
 
 	if (!r->cause)
 		return 0;
@@ -687,27 +733,25 @@ static int finish_cause(struct reader *r)
 		return reader_complain(r, "the header does not end");
 	if (finish_section(r))
 		return -EINVAL;
-	if (!r->cause->title || !r->cause->definition || !r->cause->definition[0])
+	definition = AT(r->cause->definition);
+	if (!AT(r->cause->title) || !definition || !definition[0])
 		return reader_complain(r, "a cause needs a title and a definition");
-	if (r->cause->program && (!r->cause->program_text || !r->cause->program_text[0]))
+	program = AT(r->cause->program_text);
+	if (AT(r->cause->program) && (!program || !program[0]))
 		return reader_complain(r, "the program named in the header is missing (tools/make_kb.sh inserts it)");
-	while (*at && strcmp((*at)->id, r->cause->id) < 0)
-		at = &(*at)->next;
-	r->cause->next = *at;
-	*at = r->cause;
 	r->kb->n++;
-	return 0;
+	return list_insert(&r->kb->first, r->cause, by_id) ? 0 : reader_complain(r, "there is already a cause with that id");
 }
 
 static int start_cause(struct reader *r, const char *id)
 {
 	if (finish_cause(r))
 		return -EINVAL;
-	r->cause = pool_alloc(&r->kb->pool, sizeof(*r->cause));
+	r->cause = arena_alloc(r->a, sizeof(*r->cause));
 	r->cause->blames = -1;
-	r->cause->id = pool_strdup(&r->kb->pool, id);
-	r->cause->place.name = r->cause->id;
-	r->file = pool_printf(&r->kb->pool, "kb/causes/%s.md", id);
+	REF_SET(r->cause->id, arena_text(r->a, id));
+	REF_SET(r->cause->place.name, AT(r->cause->id));
+	r->file = pool_printf(r->pool, "kb/causes/%s.md", id);
 	r->section = SECTION_BEFORE;
 	r->line = 0;
 	return 0;
@@ -730,25 +774,41 @@ static int blob_causes(struct reader *r, char *blob)
 	return rc ? rc : finish_cause(r);
 }
 
+static int read_all(struct reader *r, const char *blob, size_t len)
+{
+	int rc = blob_signs(r, pool_copy(r->pool, blob, len));
+
+	if (!rc)
+		rc = blob_causes(r, pool_copy(r->pool, blob, len));
+	if (!rc)
+		rc = order_resolve(r->a, r->kb, r->e);
+	return rc ? rc : checks_parse(r->a, r->kb, r->e);
+}
+
 struct kb *kb_parse(const char *blob, size_t len, struct err *e)
 {
 	struct err own = {0};
-	struct kb *kb = xcalloc(1, sizeof(*kb));
-	struct reader r = {.kb = kb, .e = e ? e : &own};
-	int rc;
+	struct pool pool = {0};
+	struct kb *kb = NULL;
+	struct arena a;
+	struct reader r = {.a = &a, .pool = &pool, .e = e ? e : &own};
 
+	arena_init(&a);
+	r.kb = arena_alloc(&a, sizeof(*r.kb));
 	r.scope = (struct expr_scope){.sign = sign_look_up, .arg = &r};
 	buf_init(&r.text, SECTION_MAX);
 	buf_init(&r.command, SECTION_MAX);
-	rc = blob_signs(&r, pool_copy(&kb->pool, blob, len));
-	if (!rc)
-		rc = blob_causes(&r, pool_copy(&kb->pool, blob, len));
-	if (!rc)
-		rc = order_resolve(kb, r.e);
+	if (!read_all(&r, blob, len)) {
+		questions_put(&a, r.kb);
+		words_make(&a, r.kb);
+		likeness_put(&a, r.kb);
+		r.kb->size = (uint32_t)a.used;
+		kb = arena_give(&a);
+	}
+	arena_release(&a);
 	buf_release(&r.text);
 	buf_release(&r.command);
-	if (!rc)
-		return kb;
-	kb_free(kb);
-	return NULL;
+	pool_release(&pool);
+	free(r.sign_named);
+	return kb;
 }
