@@ -11,14 +11,42 @@
 #include "find/failure/incident.h"
 #include "find/failure/observe.h"
 #include "find/failure/place.h"
+#include "find/failure/printed.h"
+#include "find/input_text.h"
+#include "find/words/log.h"
+#include "find/words/observe.h"
 #include "read/recording/trace.h"
 #include "find/fault/fault.h"
 #include "verdict/process.h"
+#include "verdict/source.h"
+#include "verdict/text.h"
 #include "verdict/verdict.h"
 #include "probe/ram.h"
 #include "probe/usage.h"
 
 #define NOTES_MAX 16
+
+/* What the process printed, and the exception that ended it, are read like a log: the same words, the same answer. Where a call of CUDA's failed,
+ * the recording has what the exception says, but not what was printed. */
+static void observe_words(struct verdict *v, const struct incident *i, const struct trace *t)
+{
+	const char *printed = fact_text(&v->c, FACT_printed_text);
+	const char *raised = incident_printed(i, t, &v->pool);
+	struct verdict *alone;
+
+	if (!printed[0] && (!raised || fact_number(&v->c, FACT_error_code, 0) != 0))
+		return;
+	source_prepare();
+	v->words = text_source_new();
+	log_read_text(v->words->log, "what it printed", printed, strlen(printed));
+	if (raised)
+		log_read_text(v->words->log, "the exception", raised, strlen(raised));
+	log_finish(v->words->log);
+	alone = verdict_of_text_and(v->words->log, NULL, &v->words->event);
+	if (verdict_failed(alone))
+		words_observe(&v->c, v->words->log, v->words->event);
+	verdict_free(alone);
+}
 
 static struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, const struct culprit *k,
 					   const struct process_also *also)
@@ -35,6 +63,7 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	else if (i->sticky)
 		recording_observe_suspects(c, i, t, &s);
 	recording_observe(c, i, t, &s);
+	observe_words(v, i, t);
 	if (also)
 		also->observe(c, also->arg);
 	verdict_judge(v);

@@ -12,6 +12,7 @@
 #include "case/assert.h"
 #include "cuwhy/format.h"
 #include "find/fault/observe_dump.h"
+#include "find/input_text.h"
 #include "find/memory/observe_snapshot.h"
 #include "find/words/observe.h"
 #include "verdict/rules/destroys.h"
@@ -60,6 +61,7 @@ void verdict_free(struct verdict *v)
 		return;
 	free_list(v->notes);
 	free_list(v->others);
+	text_source_free(v->words);
 	pool_release(&v->pool);
 	free(v);
 }

@@ -23,6 +23,7 @@ struct snap_device;
 struct snap_lines;
 struct snapshot;
 struct text_log;
+struct text_source;
 struct trace;
 
 enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
@@ -30,6 +31,7 @@ enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
 struct verdict {
 	struct pool pool;
 	struct casefile c;
+	struct text_source *words;	/* of the process: the case looks words up in them; NULL = it has none */
 	const struct cause *cause;
 	enum certainty sure;
 	const char *title;		/* with this failure's numbers */

@@ -532,7 +532,6 @@ static void observe_beside(struct casefile *c, struct text_log *l, const struct 
 	if (e)
 		facts_from_message(c, e->message);
 	fill_xids(c, l);
-	tell_error(c, l, e);
 }
 
 /* The rank that a collective waited for ended with an exception of its own, which may have nothing to do with GPUs. */
@@ -573,10 +572,6 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 	fact_set_flag(f, FACT_text_cut, e && e->cut && !e->message[0]);
 	fact_set_flag(f, FACT_text_peer, e && e->peer);
 	fact_set_text(f, FACT_text_crashed, log_crashed(l));
-	if (e) {
-		fact_set_number(f, FACT_text_line, (double)e->line);
-		fact_set_text(f, FACT_text_file, e->file);
-	}
 	observe_event(f, e, code);
 	observe_traceback(f, e);
 	fill_where(f, e);
@@ -598,17 +593,40 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 		fact_set_flag(f, FACT_error_async, false);
 	fill_xids(f, l);
 	observe_torch(f, l, e);
-	tell_error(f, l, e);
+}
+
+/* Unless another input has a call of CUDA's that failed. */
+static bool is_all_there_is(const struct casefile *c)
+{
+	return fact_number(c, FACT_error_code, 0) == 0;
+}
+
+static void observe(struct casefile *c, struct text_log *l, const struct text_event *e)
+{
+	if (is_all_there_is(c))
+		observe_alone(c, l, e);
+	else
+		observe_beside(c, l, e);
 }
 
 void text_observe(struct casefile *c, struct text_log *l, const struct text_event *e)
 {
 	const char *before = case_observer(c, TEXT_OBSERVER);
 
-	if (fact_known(c, FACT_error_code))
-		observe_beside(c, l, e);
-	else
-		observe_alone(c, l, e);
+	if (e && is_all_there_is(c)) {
+		fact_set_number(c, FACT_text_line, (double)e->line);
+		fact_set_text(c, FACT_text_file, e->file);
+	}
+	observe(c, l, e);
+	tell_error(c, l, e);
+	case_observer(c, before);
+}
+
+void words_observe(struct casefile *c, struct text_log *l, const struct text_event *e)
+{
+	const char *before = case_observer(c, EXCEPTION_OBSERVER);
+
+	observe(c, l, e);
 	case_observer(c, before);
 }
 

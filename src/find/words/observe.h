@@ -11,10 +11,14 @@ struct text_event;
 struct text_env;
 
 #define TEXT_OBSERVER "text"
+#define EXCEPTION_OBSERVER "exception"
 #define TEXT_SHOWN_MAX	300	/* characters of a line in an answer */
 
 /* Everything that the text says, with `e` as the first error; NULL: it has none. */
 void text_observe(struct casefile *f, struct text_log *l, const struct text_event *e);
+
+/* The same of the words that a recording has, which was observed before: what the process printed, and the exception that ended it. */
+void words_observe(struct casefile *f, struct text_log *l, const struct text_event *e);
 
 /* Which causes the words of the whole text speak for. */
 void text_liken(struct casefile *f, const struct text_log *l);
