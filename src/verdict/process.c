@@ -38,9 +38,9 @@ static void observe_words(struct verdict *v, const struct incident *i, const str
 		return;
 	source_prepare();
 	v->words = text_source_new();
-	log_read_text(v->words->log, "what it printed", printed, strlen(printed));
+	log_read_text(v->words->log, WORDS_PRINTED, printed, strlen(printed));
 	if (raised)
-		log_read_text(v->words->log, "the exception", raised, strlen(raised));
+		log_read_text(v->words->log, WORDS_RAISED, raised, strlen(raised));
 	log_finish(v->words->log);
 	alone = verdict_of_text_and(v->words->log, NULL, &v->words->event);
 	if (verdict_failed(alone))

@@ -3,12 +3,13 @@
  */
 #include "find/failure/printed.h"
 
-#include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/pool.h"
+#include "base/str.h"
 #include "case/line.h"
 #include "find/failure/incident.h"
 #include "find/failure/place.h"
@@ -27,28 +28,29 @@ static void put_frame(struct buf *to, const struct trace *t, const struct cw_sta
 		buf_printf(to, "    %s\n", source);
 }
 
-/* The system's errors are recorded as their arguments, a number and its words. */
-static void put_message(struct buf *to, const char *type, const char *text)
+/* The arguments of the system's errors are a number and its words. */
+const char *printed_message(const struct cw_failure *f, const struct trace *t, struct pool *pool)
 {
-	char *words;
-	long number = strtol(text, &words, 10);
+	const char *text = trace_failure_text(t, f), *words;
+	char *end;
+	long number = f->source == CW_SRC_PYTHON ? strtol(text, &end, 10) : 0;
 
-	if (words != text && number > 0 && words[0] == ',' && words[1] == ' ' && !isdigit((unsigned char)words[2]) &&
-	    strstr(type, "Error"))
-		buf_printf(to, "%s: [Errno %ld] %s\n", type, number, words + 2);
-	else
-		buf_printf(to, "%s%s%s\n", type, text[0] ? ": " : "", text);
+	if (number <= 0 || number > INT_MAX || !str_starts(end, ", "))
+		return text;
+	words = end + 2;
+	return str_starts(words, strerror((int)number)) ? pool_printf(pool, "[Errno %ld] %s", number, words) : text;
 }
 
 static void put_exception(struct buf *to, const struct trace *t, const struct cw_failure *f, struct pool *pool)
 {
 	const struct cw_stack *s = f->stack ? trace_stack(t, f->stack) : NULL;
+	const char *message = printed_message(f, t, pool);
 
 	if (s)
 		buf_adds(to, "Traceback (most recent call last):\n");
 	for (uint32_t k = s ? s->n : 0; k-- > 0;)
 		put_frame(to, t, s, k, pool);
-	put_message(to, f->what[0] ? f->what : "Exception", trace_failure_text(t, f));
+	buf_printf(to, "%s%s%s\n", f->what[0] ? f->what : "Exception", message[0] ? ": " : "", message);
 }
 
 const char *incident_printed(const struct incident *i, const struct trace *t, struct pool *pool)

@@ -332,6 +332,15 @@ static bool is_late(const struct culprit *k, struct trace *t, const struct cw_fa
 	return !strcmp(a.in, "live");
 }
 
+static void compare_codes(struct casefile *c, const struct incident *i, const struct culprit *k)
+{
+	uint32_t code = culprit_fault_code(k->fault);
+
+	if (!i->hang && cuda_errors_contradict(i->code, code))
+		case_contradiction(c, pool_printf(c->pool, "a call returned %u (%s), but the core dump shows %s", i->code,
+						  cuda_error_name(i->code), culprit_fault_text(k->fault)));
+}
+
 void join_dump(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k, struct scene *s)
 {
 	const char *before;
@@ -343,6 +352,7 @@ void join_dump(struct casefile *c, const struct incident *i, struct trace *t, co
 		late = late_find(t, k, i->lead, &m);
 	k = late ? late : k;
 	dump_observe_fault(c, k);
+	compare_codes(c, i, k);
 	before = case_observer(c, DUMP_OBSERVER);
 	join_address(c, i, t, k, &m);
 	fact_set_number(c, FACT_fault_lines, (double)m.n);

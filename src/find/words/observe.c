@@ -515,18 +515,31 @@ static void observe_asserts(struct casefile *f, const struct text_assert *a, siz
 			     fact_text(f, FACT_text_stack));
 }
 
+/* Of several that were printed, the one that another input knows. */
+static void observe_same_assert(struct casefile *c, const struct text_assert *a, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (!strcmp(a[i].condition, fact_text(c, FACT_assert_condition)))
+			return observe_asserts(c, &a[i], 1);
+	observe_asserts(c, a, n);
+}
+
 /* Next to an input that knows the failure better, a text adds only what that one cannot know: a printed assertion, the
  * kernel log, the line of the traceback; and its words. Its other facts would turn on rules meant for texts alone. */
 static void observe_beside(struct casefile *c, struct text_log *l, const struct text_event *e)
 {
 	const struct text_assert *a;
 	size_t n = log_asserts(l, e, &a);
+	uint32_t code = (uint32_t)fact_number(c, FACT_error_code, 0);
 	int at = e ? text_where(e) : -1;
 
 	c->says = text_says;
 	c->says_arg = l;
-	if (n && fact_number(c, FACT_error_code, 0) == CODE_ASSERT)
-		observe_asserts(c, a, n);
+	if (n && code == CODE_ASSERT)
+		observe_same_assert(c, a, n);
+	else if (n && cuda_errors_contradict(code, CODE_ASSERT))
+		case_contradiction(c, pool_printf(c->pool, "a kernel printed that `%s` failed, but a call returned %u (%s)",
+						  a[0].condition, code, cuda_error_name(code)));
 	if (at >= 0 && !c->line[LINE_where].file && !c->line[LINE_noticed].file)
 		c->line[LINE_noticed] = line_of_frame(c, &e->frame[at]);
 	if (e)

@@ -17,7 +17,10 @@ struct text_env;
 /* Everything that the text says, with `e` as the first error; NULL: it has none. */
 void text_observe(struct casefile *f, struct text_log *l, const struct text_event *e);
 
-/* The same of the words that a recording has, which was observed before: what the process printed, and the exception that ended it. */
+/* The same of the words that a recording has, which was observed before: what the process printed, and the exception that ended it. Read under
+ * these names. */
+#define WORDS_PRINTED "what it printed"
+#define WORDS_RAISED "the exception"
 void words_observe(struct casefile *f, struct text_log *l, const struct text_event *e);
 
 /* Which causes the words of the whole text speak for. */
