@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Judges a process: which incident ended it, and which ones it handled.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,12 +196,21 @@ static void add_notes(struct verdict *main, const struct incidents *all, const s
 	}
 }
 
-/* The simulated GPU has no Xids, and those of a real GPU have nothing to do with the program. */
-static const struct xid_log *log_of(const struct trace *t, const struct process_end *end)
+/* The kernel says that it killed the process for memory: nothing in the program failed. NULL: it does not say so. */
+static struct verdict *verdict_of_kill(const struct process_end *end, uint32_t pid)
 {
-	static const struct xid_log nothing = {.readable = true};
+	const struct oom_kill *kill = end->signal == SIGKILL ? xid_oom_kill(end->xids, pid) : NULL;
+	struct verdict *v = kill ? verdict_new("unknown") : NULL;
 
-	return trace_header(t)->sim ? &nothing : end->xids;
+	if (!v)
+		return NULL;
+	case_observer(&v->c, "kernel-log");
+	fact_set_text(&v->c, FACT_ram_killed, kill->text);
+	fact_set_number(&v->c, FACT_process_pid, pid);
+	case_evidence(&v->c, "kernel-log", pool_strdup(&v->pool, kill->text));
+	case_observer(&v->c, NULL);
+	verdict_judge(v);
+	return v;
 }
 
 struct verdict *verdict_unrecorded(const struct process_end *end, const char *why)
@@ -240,16 +250,18 @@ struct verdict *verdict_of_process_and(struct trace *t, const struct process_end
 	if (fatal) {
 		fatal->usage = end->usage;
 		fatal->ram = end->ram;
-		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;
+		fatal->xids = xid_matters(fatal->code) ? end->xids : NULL;
 		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL, also);
 	}
 	if (found && !is_ours(fatal, found)) {
 		verdict_free(found);
 		found = NULL;
 	}
+	if (!found)
+		found = verdict_of_kill(end, v->pid);
 	if (found)
 		fill_end(found, t, end);
-	if (found && fatal->sticky && end->fault)
+	if (found && fatal && fatal->sticky && end->fault)
 		fill_time(found, t, end);
 	fill_end_exception(found ? found : v, &all, t);
 	add_notes(found ? found : v, &all, fatal, t, end);

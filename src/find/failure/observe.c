@@ -234,7 +234,7 @@ static void observe_groups(struct casefile *c, const struct incident *i)
 
 	for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++)
 		case_observe(c, groups[k]);
-	if (xid_matters(i->code))
+	if (i->code && xid_matters(i->code))
 		case_observe(c, GROUP_xid);
 }
 
@@ -473,6 +473,8 @@ static void tell_xid(struct casefile *c, const struct incident *i, const struct 
 
 	if (x)
 		case_evidence(c, "kernel-log", pool_strdup(c->pool, x->text));
+	else if (!i->code || trace_header(t)->sim)
+		return;
 	else if (i->xids && i->xids->readable && i->xids->lost)
 		case_evidence(c, "kernel-log", "parts of the kernel log were overwritten before they could be read");
 	else if (i->xids && !i->xids->readable)
