@@ -7,6 +7,7 @@
 
 #include "case/message.h"
 #include "formats/xid.h"
+#include "find/input.h"
 #include "read/recording/damage.h"
 #include "find/failure/ending.h"
 #include "find/failure/incident.h"
@@ -29,28 +30,29 @@
 
 /* What the process printed, and the exception that ended it, are read like a log: the same words, the same answer. Where a call of CUDA's failed,
  * the recording has what the exception says, but not what was printed. */
-static void observe_words(struct verdict *v, const struct incident *i, const struct trace *t)
+static void observe_words(struct casefile *c, const struct incident *i, const struct trace *t)
 {
-	const char *printed = fact_text(&v->c, FACT_printed_text);
-	const char *raised = incident_printed(i, t, &v->pool);
+	const char *printed = fact_text(c, FACT_printed_text), *raised = incident_printed(i, t, c->pool);
+	struct text_source *words;
 	struct verdict *alone;
 
-	if (!printed[0] && (!raised || fact_number(&v->c, FACT_error_code, 0) != 0))
+	if (!printed[0] && (!raised || fact_number(c, FACT_error_code, 0) != 0))
 		return;
 	source_prepare();
-	v->words = text_source_new();
-	log_read_text(v->words->log, WORDS_PRINTED, printed, strlen(printed));
+	words = text_source_new();
+	log_read_text(words->log, WORDS_PRINTED, printed, strlen(printed));
 	if (raised)
-		log_read_text(v->words->log, WORDS_RAISED, raised, strlen(raised));
-	log_finish(v->words->log);
-	alone = verdict_of_text_and(v->words->log, NULL, &v->words->event);
+		log_read_text(words->log, WORDS_RAISED, raised, strlen(raised));
+	log_finish(words->log);
+	alone = verdict_of_text_beside(words->log, NULL, &words->about);
 	if (verdict_failed(alone))
-		words_observe(&v->c, v->words->log, v->words->event);
+		words_observe(c, &words->about);
 	verdict_free(alone);
+	text_source_free(words);
 }
 
 static struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, const struct culprit *k,
-					   const struct process_also *also)
+					   const struct inputs_beside *beside)
 {
 	struct verdict *v = verdict_new("unknown");
 	struct casefile *c = &v->c;
@@ -64,9 +66,9 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	else if (i->sticky)
 		recording_observe_suspects(c, i, t, &s);
 	recording_observe(c, i, t, &s);
-	observe_words(v, i, t);
-	if (also)
-		also->observe(c, also->arg);
+	observe_words(c, i, t);
+	if (beside)
+		inputs_observe(c, beside);
 	verdict_judge(v);
 	if (!k && i->sticky && no_dump && no_dump != CW_REASON_ASKED)
 		verdict_evidence(v, "recorder",
@@ -234,7 +236,7 @@ struct verdict *verdict_without(struct verdict *all, const struct process_end *e
 	return verdict_join(both, 2);
 }
 
-struct verdict *verdict_of_process_and(struct trace *t, const struct process_end *end, const struct process_also *also)
+struct verdict *verdict_of_process_beside(struct trace *t, const struct process_end *end, const struct inputs_beside *beside)
 {
 	struct verdict *v = verdict_new("none"), *found = NULL;
 	struct incidents all = {0};
@@ -251,7 +253,7 @@ struct verdict *verdict_of_process_and(struct trace *t, const struct process_end
 		fatal->usage = end->usage;
 		fatal->ram = end->ram;
 		fatal->xids = xid_matters(fatal->code) ? end->xids : NULL;
-		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL, also);
+		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL, beside);
 	}
 	if (found && !is_ours(fatal, found)) {
 		verdict_free(found);
@@ -273,5 +275,5 @@ struct verdict *verdict_of_process_and(struct trace *t, const struct process_end
 
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end)
 {
-	return verdict_of_process_and(t, end, NULL);
+	return verdict_of_process_beside(t, end, NULL);
 }

@@ -12,7 +12,6 @@
 #include "case/assert.h"
 #include "cuwhy/format.h"
 #include "find/fault/observe_dump.h"
-#include "find/input_text.h"
 #include "find/memory/observe_snapshot.h"
 #include "find/words/observe.h"
 #include "verdict/rules/destroys.h"
@@ -61,7 +60,6 @@ void verdict_free(struct verdict *v)
 		return;
 	free_list(v->notes);
 	free_list(v->others);
-	text_source_free(v->words);
 	pool_release(&v->pool);
 	free(v);
 }
@@ -164,7 +162,7 @@ static void tell_line(struct verdict *v, const char *text)
 static void tell_ground(void *arg, const char *words, enum fact_id fact)
 {
 	struct verdict *v = arg;
-	const struct text_hit *hit = words && v->c.says ? v->c.says(v->c.says_arg, words) : NULL;
+	const struct text_hit *hit = words ? case_hit(&v->c, words) : NULL;
 	const char *place = words ? NULL : fact_place(&v->c, fact);
 
 	if (hit && strcmp(hit->file, WORDS_RAISED) == 0)
@@ -338,7 +336,11 @@ const struct question *verdict_question(const struct verdict *v)
 	const struct cause *causes[QUESTION_CAUSES];
 	size_t n = 0;
 
-	if (v->sure == SURE_CERTAIN || !fact_true(&v->c, FACT_text_is) || v->words || !verdict_failed(v))
+	const char *by = fact_origin(&v->c, FACT_text_is);
+
+	/* the words of a recording are all that there are: nobody left a part of them out */
+	if (v->sure == SURE_CERTAIN || !fact_true(&v->c, FACT_text_is) || !verdict_failed(v) ||
+	    (by && !strcmp(by, EXCEPTION_OBSERVER)))
 		return NULL;
 	for (; n < v->n_candidates && n < QUESTION_CAUSES; n++)
 		causes[n] = v->candidates[n].cause;

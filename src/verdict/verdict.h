@@ -23,7 +23,6 @@ struct snap_device;
 struct snap_lines;
 struct snapshot;
 struct text_log;
-struct text_source;
 struct trace;
 
 enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
@@ -31,7 +30,6 @@ enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
 struct verdict {
 	struct pool pool;
 	struct casefile c;
-	struct text_source *words;	/* of the process: the case looks words up in them; NULL = it has none */
 	const struct cause *cause;
 	enum certainty sure;
 	const char *title;		/* with this failure's numbers */
@@ -95,7 +93,7 @@ struct verdict *verdict_of_dump(const struct culprit *k);
 /* Judges the last out-of-memory error of a device in a PyTorch memory snapshot; "none" if there is none. */
 struct verdict *verdict_of_snapshot(const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d);
 /* Judges a text: a log, a traceback, what people paste. "none" if it has no CUDA failure. */
-struct verdict *verdict_of_text(struct text_log *l);
+struct verdict *verdict_of_text(const struct text_log *l);
 
 /* The most certain one comes first, the others are kept with it as evidence. Takes ownership. */
 struct verdict *verdict_combine(struct verdict **list, size_t n);
