@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "case/message.h"
+#include "compat/cuda_errors.h"
 #include "formats/xid.h"
 #include "find/input.h"
 #include "read/recording/damage.h"
@@ -14,42 +15,15 @@
 #include "find/failure/observe.h"
 #include "find/failure/place.h"
 #include "find/failure/printed.h"
-#include "find/input_text.h"
-#include "find/words/log.h"
-#include "find/words/observe.h"
 #include "read/recording/trace.h"
 #include "find/fault/fault.h"
 #include "verdict/process.h"
-#include "verdict/source.h"
-#include "verdict/text.h"
 #include "verdict/verdict.h"
+#include "verdict/words.h"
 #include "probe/ram.h"
 #include "probe/usage.h"
 
 #define NOTES_MAX 16
-
-/* What the process printed, and the exception that ended it, are read like a log: the same words, the same answer. Where a call of CUDA's failed,
- * the recording has what the exception says, but not what was printed. */
-static void observe_words(struct casefile *c, const struct incident *i, const struct trace *t)
-{
-	const char *printed = fact_text(c, FACT_printed_text), *raised = incident_printed(i, t, c->pool);
-	struct text_source *words;
-	struct verdict *alone;
-
-	if (!printed[0] && (!raised || fact_number(c, FACT_error_code, 0) != 0))
-		return;
-	source_prepare();
-	words = text_source_new();
-	log_read_text(words->log, WORDS_PRINTED, printed, strlen(printed));
-	if (raised)
-		log_read_text(words->log, WORDS_RAISED, raised, strlen(raised));
-	log_finish(words->log);
-	alone = verdict_of_text_beside(words->log, NULL, &words->about);
-	if (verdict_failed(alone))
-		words_observe(c, &words->about);
-	verdict_free(alone);
-	text_source_free(words);
-}
 
 static struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, const struct culprit *k,
 					   const struct inputs_beside *beside)
@@ -66,7 +40,7 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	else if (i->sticky)
 		recording_observe_suspects(c, i, t, &s);
 	recording_observe(c, i, t, &s);
-	observe_words(c, i, t);
+	words_add(c, incident_printed(i, t, c->pool));
 	if (beside)
 		inputs_observe(c, beside);
 	verdict_judge(v);
@@ -174,6 +148,13 @@ static bool is_last(const struct incident *i, struct trace *t)
 	return h->py_version && i->lead->tid != h->pid && (!n || launch[n - 1]->ticks <= i->lead->last_ticks);
 }
 
+/* Has the process' dump to do with it? What it returned is not known where nothing but the exception says that a kernel failed. */
+static const struct culprit *dump_of(const struct incident *i, const struct trace *t, const struct process_end *end)
+{
+	return i->sticky || (i->python_only && cuda_error_sticky(message_code(trace_failure_text(t, i->lead)))) ? end->fault
+														 : NULL;
+}
+
 static void add_notes(struct verdict *main, const struct incidents *all, const struct incident *fatal,
 		      struct trace *t, const struct process_end *end)
 {
@@ -253,7 +234,7 @@ struct verdict *verdict_of_process_beside(struct trace *t, const struct process_
 		fatal->usage = end->usage;
 		fatal->ram = end->ram;
 		fatal->xids = xid_matters(fatal->code) ? end->xids : NULL;
-		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL, beside);
+		found = verdict_of_incident(fatal, t, dump_of(fatal, t, end), beside);
 	}
 	if (found && !is_ours(fatal, found)) {
 		verdict_free(found);
@@ -263,7 +244,7 @@ struct verdict *verdict_of_process_beside(struct trace *t, const struct process_
 		found = verdict_of_kill(end, v->pid);
 	if (found)
 		fill_end(found, t, end);
-	if (found && fatal && fatal->sticky && end->fault)
+	if (found && fatal && dump_of(fatal, t, end))
 		fill_time(found, t, end);
 	fill_end_exception(found ? found : v, &all, t);
 	add_notes(found ? found : v, &all, fatal, t, end);

@@ -58,9 +58,12 @@ static bool has_number(const char *text, uint32_t number)
 	return false;
 }
 
-/* A process that the messages name, a worker for instance, was killed by the kernel. */
+/* A process that the messages name, a worker for instance, was killed by the kernel. Numbers in a container are others than the kernel's: only a
+ * log without any says that it killed none. */
 static void fill_kill(struct casefile *f, const struct incident *i)
 {
+	if (i->xids && !i->code && i->xids->readable && !i->xids->lost && !i->xids->n_kills)
+		fact_set_text(f, FACT_ram_killed, "");
 	for (size_t k = 0; i->xids && !i->code && k < i->xids->n_kills; k++)
 		if (has_number(fact_text(f, FACT_error_text), i->xids->kill[k].pid))
 			fact_set_text(f, FACT_ram_killed, i->xids->kill[k].text);

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/str.h"
+#include "case/message.h"
 #include "compat/cuda_errors.h"
 #include "find/fault/culprit.h"
 #include "find/fault/observe_dump.h"
@@ -334,11 +335,12 @@ static bool is_late(const struct culprit *k, struct trace *t, const struct cw_fa
 
 static void compare_codes(struct casefile *c, const struct incident *i, const struct culprit *k)
 {
-	uint32_t code = culprit_fault_code(k->fault);
+	uint32_t said = i->code ? i->code : message_code(i->lead->text);
 
-	if (!i->hang && cuda_errors_contradict(i->code, code))
-		case_contradiction(c, pool_printf(c->pool, "a call returned %u (%s), but the core dump shows %s", i->code,
-						  cuda_error_name(i->code), culprit_fault_text(k->fault)));
+	if (!i->hang && cuda_errors_contradict(said, culprit_fault_code(k->fault)))
+		case_contradiction(c, pool_printf(c->pool, "%s %u (%s), but the core dump shows %s",
+						  i->code ? "a call returned" : "the exception says", said,
+						  cuda_error_name(said), culprit_fault_text(k->fault)));
 }
 
 void join_dump(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k, struct scene *s)

@@ -503,6 +503,14 @@ static void observe_same_assert(struct casefile *c, const struct text_assert *a,
 	observe_asserts(c, a, n);
 }
 
+/* After a failed assertion every call returns that error. */
+static void compare_assert(struct casefile *c, const struct text_assert *a, uint32_t code, const char *who)
+{
+	if (cuda_errors_contradict(code, CODE_ASSERT))
+		case_contradiction(c, pool_printf(c->pool, "a kernel printed that `%s` failed, but %s %u (%s)", a->condition, who,
+						  code, cuda_error_name(code)));
+}
+
 /* Next to an input that knows the failure better, a text adds only what that one cannot know: a printed assertion, the
  * kernel log, the line of the traceback; and its words. Its other facts would turn on rules meant for texts alone. */
 static void observe_beside(struct casefile *c, const struct text_view *v)
@@ -515,14 +523,14 @@ static void observe_beside(struct casefile *c, const struct text_view *v)
 
 	if (n && code == CODE_ASSERT)
 		observe_same_assert(c, a, n);
-	else if (n && cuda_errors_contradict(code, CODE_ASSERT))
-		case_contradiction(c, pool_printf(c->pool, "a kernel printed that `%s` failed, but a call returned %u (%s)",
-						  a[0].condition, code, cuda_error_name(code)));
+	else if (n)
+		compare_assert(c, a, code, "a call returned");
 	if (at >= 0 && !c->line[LINE_where].file && !c->line[LINE_noticed].file)
 		c->line[LINE_noticed] = line_of_frame(c, &e->frame[at]);
 	if (e)
 		facts_from_message(c, e->message);
 	fill_xids(c, v->log);
+	facts_of_settings(c, &log_env(v->log)->settings);
 }
 
 /* The rank that a collective waited for ended with an exception of its own, which may have nothing to do with GPUs. */
@@ -555,7 +563,8 @@ static void observe_alone(struct casefile *f, const struct text_view *v)
 	const struct text_assert *a;
 	size_t n = log_asserts(l, v->past, e, &a);
 	bool first = n && (!e || a[0].order <= e->order);
-	uint32_t code = first ? CODE_ASSERT : e ? text_code(e->message) : 0;	/* whatever was noticed later comes from the assertion */
+	uint32_t said = e ? text_code(e->message) : 0;
+	uint32_t code = first ? CODE_ASSERT : said;	/* whatever was noticed later comes from the assertion */
 
 	fact_set_flag(f, FACT_text_is, true);
 	fact_set_flag(f, FACT_text_error, (e && !e->warning) || n);
@@ -577,6 +586,8 @@ static void observe_alone(struct casefile *f, const struct text_view *v)
 	if (n)
 		fact_set_number(f, FACT_text_asserts, (double)a[0].count);
 	observe_asserts(f, a, n);
+	if (first)
+		compare_assert(f, a, said, "the error is");
 	fill_memory_of_text(f, e, code);
 	facts_of_text_machine(f, log_env(l));
 	fill_mode(f, log_env(l), e);
