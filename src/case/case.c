@@ -123,11 +123,18 @@ static void compare_testimony(struct casefile *c, enum fact_id id, const struct 
 	}
 }
 
+static bool is_silence(const struct casefile *c, enum fact_id id)
+{
+	const struct value *v = &c->value[id];
+
+	return same_observer(c->origin[id], EXCEPTION_OBSERVER) && (v->type == TYPE_TEXT ? !v->text[0] : v->number == 0);
+}
+
 /* What an earlier input set stays; an input may correct its own facts. */
 static void set_fact(struct casefile *c, enum fact_id id, struct value v)
 {
 	c->observed[fact_group(id)] = true;
-	if (c->value[id].known && !same_observer(c->origin[id], c->observer)) {
+	if (c->value[id].known && !same_observer(c->origin[id], c->observer) && !is_silence(c, id)) {
 		compare_testimony(c, id, &v);
 		return;
 	}

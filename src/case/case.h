@@ -167,6 +167,9 @@ struct casefile {
 /* Nothing is known yet and no group was observed. */
 void case_init(struct casefile *c, struct pool *pool);
 
+/* The words of a recording: what they do not have, a log may. */
+#define EXCEPTION_OBSERVER "exception"
+
 /* From now on facts are set by this input. */
 const char *case_observer(struct casefile *c, const char *name);	/* returns the previous one */
 

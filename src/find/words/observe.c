@@ -487,6 +487,7 @@ static void observe_asserts(struct casefile *f, const struct text_assert *a, siz
 {
 	if (!n)
 		return;
+	fact_set_number(f, FACT_text_asserts, (double)a[0].count);
 	fact_set_number(f, FACT_fault_threads, (double)a[0].count);
 	fact_set_text(f, FACT_fault_kind, "");	/* only core dumps can say that */
 	fact_set_text(f, FACT_fault_what, "a device-side assert");
@@ -583,8 +584,6 @@ static void observe_alone(struct casefile *f, const struct text_view *v)
 	observe_arrivals(f, e ? e->message : "");
 	fact_set_number(f, FACT_text_asserts, 0);
 	fact_set_flag(f, FACT_text_assert_first, first);
-	if (n)
-		fact_set_number(f, FACT_text_asserts, (double)a[0].count);
 	observe_asserts(f, a, n);
 	if (first)
 		compare_assert(f, a, said, "the error is");

@@ -7,7 +7,6 @@
 #include "find/words/log.h"
 
 #define TEXT_OBSERVER "text"
-#define EXCEPTION_OBSERVER "exception"
 #define TEXT_SHOWN_MAX	300	/* characters of a line in an answer */
 
 /* What a case is made of. */
