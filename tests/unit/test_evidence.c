@@ -426,12 +426,41 @@ static void each__contradiction_is_told_and_makes_nothing_certain(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* Words that no table of conditions knows, but that are a message of PyTorch's: the same wherever they come from. */
+static void words__of_an_assertion_are_a_message_wherever_they_are(void **state)
+{
+	static char condition[] = "t >= 0 && \"Dimension out of range (expected to be in range of [-1, 0], but got 1)\"", plain[] = "n_voxels < capacity";
+	static const char line[] = "train.cu:9: void loss(long*): block: [0,0,0], thread: [4,0,0] Assertion `%s` failed.\n";
+	char printed[2][200];
+
+	(void)state;
+	snprintf(printed[0], sizeof(printed[0]), line, condition);
+	snprintf(printed[1], sizeof(printed[1]), line, plain);
+	for (int i = 0; i < 2; i++) {
+		const struct evidence from[] = {
+			{.call = 710, .dump = FAULT_ASSERT, .condition = i ? plain : condition},
+			{.call = 710, .printed = printed[i]},
+			{.call = 710, .log = printed[i]},
+			{ASSERTED, .log = printed[i]},
+		};
+
+		for (size_t k = 0; k < sizeof(from) / sizeof(from[0]); k++) {
+			json_t *j = judge_evidence(&from[k]);
+
+			assert_string_equal(field(j, "cause"), i ? "kernel-assert" : "shape-mismatch");
+			assert_string_equal(field(j, "certainty"), i && !k ? "certain" : "likely");
+			json_decref(j);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each__pair_is_asked_or_has_a_reason_not_to_be),
 		cmocka_unit_test(each__decides_what_the_other_leaves_open),
 		cmocka_unit_test(each__contradiction_is_told_and_makes_nothing_certain),
+		cmocka_unit_test(words__of_an_assertion_are_a_message_wherever_they_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
