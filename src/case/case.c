@@ -118,7 +118,8 @@ static void compare_testimony(struct casefile *c, enum fact_id id, const struct 
 		if (v->type == TYPE_TEXT ? !strcmp(v->text, first->text)
 					 : fabs(v->number - first->number) <= known[i].near * first->number)
 			continue;
-		case_contradiction(c, pool_printf(c->pool, "%s, but %s", testimony(c, known[i].words, c->origin[id], first),
+		case_contradiction(c, pool_printf(c->pool, "%s, but %s",
+						  testimony(c, known[i].words, c->origin[id], first),
 						  testimony(c, known[i].words, c->observer, v)));
 	}
 }

@@ -125,7 +125,8 @@ static void take_kill(struct xid_log *log, const char *text)
 	const char *memory = strstr(text, "ut of memory: "), *s = memory ? strstr(memory, "process ") : NULL;
 	unsigned long pid = s ? strtoul(s + strlen("process "), NULL, 10) : 0;
 
-	if (!pid || pid > UINT32_MAX || !str_starts(memory + strlen("ut of memory: "), "Kill") || log->n_kills == KILLS_MAX)
+	if (!pid || pid > UINT32_MAX || !str_starts(memory + strlen("ut of memory: "), "Kill") ||
+	    log->n_kills == KILLS_MAX)
 		return;
 	log->kill[log->n_kills].pid = (uint32_t)pid;
 	str_copy(log->kill[log->n_kills].text, sizeof(log->kill[0].text), text + (memory > text ? memory - text - 1 : 0));

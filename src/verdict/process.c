@@ -151,8 +151,9 @@ static bool is_last(const struct incident *i, struct trace *t)
 /* Has the process' dump to do with it? What it returned is not known where nothing but the exception says that a kernel failed. */
 static const struct culprit *dump_of(const struct incident *i, const struct trace *t, const struct process_end *end)
 {
-	return i->sticky || (i->python_only && cuda_error_sticky(message_code(trace_failure_text(t, i->lead)))) ? end->fault
-														 : NULL;
+	return i->sticky || (i->python_only && cuda_error_sticky(message_code(trace_failure_text(t, i->lead))))
+		       ? end->fault
+		       : NULL;
 }
 
 static void add_notes(struct verdict *main, const struct incidents *all, const struct incident *fatal,
@@ -217,7 +218,8 @@ struct verdict *verdict_without(struct verdict *all, const struct process_end *e
 	return verdict_join(both, 2);
 }
 
-struct verdict *verdict_of_process_beside(struct trace *t, const struct process_end *end, const struct inputs_beside *beside)
+struct verdict *verdict_of_process_beside(struct trace *t, const struct process_end *end,
+					  const struct inputs_beside *beside)
 {
 	struct verdict *v = verdict_new("none"), *found = NULL;
 	struct incidents all = {0};

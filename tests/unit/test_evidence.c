@@ -55,8 +55,8 @@ static bool has(const struct evidence *e, enum source_id s)
 {
 	const bool any[] = {
 		[EXCEPTION] = e->type != NULL, [PRINTED] = e->printed != NULL, [KERNEL_LOG] = e->klog != NULL,
-		[DUMP] = e->dump != 0, [CALL] = e->call != 0, [MEMORY] = e->others != 0, [MACHINE] = e->machine != NULL,
-		[LOG] = e->log != NULL,
+		[DUMP] = e->dump != 0,		[CALL] = e->call != 0,		[MEMORY] = e->others != 0,
+		[MACHINE] = e->machine != NULL, [LOG] = e->log != NULL,
 	};
 
 	return any[s];
@@ -141,8 +141,10 @@ static struct verdict *judge_printed(const struct evidence *e, const struct inpu
 	case_observe(c, GROUP_python);
 	fact_set_text(c, FACT_printed_text, e->printed);
 	if (e->type)
-		raised = pool_printf(&v->pool, "Traceback (most recent call last):\n  File \"train.py\", line 32, in step\n    step(x)\n%s: %s\n",
-				     e->type, e->text);
+		raised = pool_printf(
+			&v->pool,
+			"Traceback (most recent call last):\n  File \"train.py\", line 32, in step\n    step(x)\n%s: %s\n",
+			e->type, e->text);
 	fact_set_text(c, FACT_error_text, e->type ? e->text : "");
 	fact_set_number(c, FACT_error_code, e->call);
 	if (e->dump)
@@ -170,7 +172,8 @@ static struct verdict *judge_recorded(const struct evidence *e, const struct inp
 {
 	struct gpu_usage *usage = e->others ? usage_of(e->others) : NULL;
 	struct culprit k = dump_of(e);
-	struct process_end end = {.pid = 100, .status_known = true, .exit = 1, .usage = usage, .fault = e->dump ? &k : NULL};
+	struct process_end end = {
+		.pid = 100, .status_known = true, .exit = 1, .usage = usage, .fault = e->dump ? &k : NULL};
 	struct xid_log log;
 	struct verdict *v;
 	struct trace *t;
@@ -234,14 +237,16 @@ struct row {
 	struct evidence e;
 };
 
-#define LABELS "../aten/src/ATen/native/cuda/Loss.cu:250: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0], thread: [4,0,0] Assertion `t >= 0 && t < n_classes` failed.\n"
-#define TRACEBACK(error) "Traceback (most recent call last):\n  File \"train.py\", line 32, in step\n    step(x)\n" error "\n"
+#define LABELS "../aten/src/ATen/native/cuda/Loss.cu:250: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0], " \
+	       "thread: [4,0,0] Assertion `t >= 0 && t < n_classes` failed.\n"
+#define TRACEBACK(error) \
+	"Traceback (most recent call last):\n  File \"train.py\", line 32, in step\n    step(x)\n" error "\n"
 #define ASSERTED "RuntimeError", "CUDA error: device-side assert triggered"
 #define WORKER "RuntimeError", "DataLoader worker (pid 4242) is killed by signal: Killed. "
 
 #define INDICES "ind < size && \"index out of bounds\""
 #define BUS "NVRM: Xid (PCI:0000:10:1c): 79, pid=100, GPU has fallen off the bus."
-#define STARTING "CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable CUDA_VISIBLE_DEVICES after program start."
+#define STARTING "CUDA unknown error - this may be due to an incorrectly set up environment"
 #define TOO_MUCH "CUDA out of memory. Tried to allocate 10.00 GiB. GPU 0 has a total capacity of 139.80 GiB of which 1.20 GiB is free."
 
 /* With both, the answer is this one; without one of them it is another one, or less certain. */
@@ -255,7 +260,12 @@ static const struct row decides[] = {
 	 {"OutOfResources", "262144, 232448, shared memory", .call = 1}},
 	{EXCEPTION, MEMORY, "oom-other-process", "certain", {"4711"},
 	 {"OutOfMemoryError", TOO_MUCH, .call = 2, .request = 10 * GIB, .others = 118 * GIB}},
-	{EXCEPTION, MACHINE, "uvm-broken-after-suspend", "likely", {"suspend"}, {"RuntimeError", STARTING, .machine = "laptop-resumed"}},
+	{EXCEPTION,
+	 MACHINE,
+	 "uvm-broken-after-suspend",
+	 "likely",
+	 {"suspend"},
+	 {"RuntimeError", STARTING, .machine = "laptop-resumed"}},
 	{EXCEPTION, LOG, "label-out-of-range", "certain", {"n_classes"},
 	 {ASSERTED, .log = LABELS TRACEBACK("RuntimeError: CUDA error: device-side assert triggered")}},
 	{PRINTED, DUMP, "label-out-of-range", "certain", {"n_classes"}, {.printed = LABELS, .dump = FAULT_ASSERT, .call = 710}},
@@ -271,34 +281,59 @@ static const struct row decides[] = {
 	{CALL, MEMORY, "oom-other-process", "certain", {"4711"}, {.call = 2, .request = 10 * GIB, .others = 118 * GIB}},
 	{CALL, MACHINE, "uvm-broken-after-suspend", "likely", {"suspend"}, {.call = 999, .machine = "laptop-resumed"}},
 	{MEMORY, LOG, "oom-other-process", "certain", {"4711"},
-	 {.call = 2, .request = 10 * GIB, .others = 118 * GIB, .log = "python train.py --batch-size 64\n" TRACEBACK("torch.OutOfMemoryError: " TOO_MUCH)}},
+	 {.call = 2,
+	  .request = 10 * GIB,
+	  .others = 118 * GIB,
+	  .log = "python train.py --batch-size 64\n" TRACEBACK("torch.OutOfMemoryError: " TOO_MUCH)}},
 };
 
 /* Both are told, and nothing is certain. */
 static const struct row contradicts[] = {
-	{EXCEPTION, PRINTED, NULL, NULL, {"716", "n_classes"}, {"RuntimeError", "CUDA error: misaligned address", .printed = LABELS}},
+	{EXCEPTION,
+	 PRINTED,
+	 NULL,
+	 NULL,
+	 {"716", "n_classes"},
+	 {"RuntimeError", "CUDA error: misaligned address", .printed = LABELS}},
 	{EXCEPTION, KERNEL_LOG, NULL, NULL, {"does not say that the kernel killed", "DataLoader worker"}, {WORKER, .klog = ""}},
 	{EXCEPTION, DUMP, NULL, NULL, {"716", "an illegal memory access"},
 	 {"RuntimeError", "CUDA error: misaligned address", .dump = FAULT_ILLEGAL_ADDRESS}},
-	{EXCEPTION, CALL, NULL, NULL, {"700", "CUDA_ERROR_MISALIGNED_ADDRESS"}, {"RuntimeError", "CUDA error: misaligned address", .call = 700}},
+	{EXCEPTION,
+	 CALL,
+	 NULL,
+	 NULL,
+	 {"700", "CUDA_ERROR_MISALIGNED_ADDRESS"},
+	 {"RuntimeError", "CUDA error: misaligned address", .call = 700}},
 	{EXCEPTION, LOG, NULL, NULL, {"716", "n_classes"},
-	 {"RuntimeError", "CUDA error: misaligned address", .log = LABELS TRACEBACK("RuntimeError: CUDA error: misaligned address")}},
+	 {"RuntimeError", "CUDA error: misaligned address",
+	  .log = LABELS TRACEBACK("RuntimeError: CUDA error: misaligned address")}},
 	{PRINTED, CALL, NULL, NULL, {"700", "n_classes"}, {.printed = LABELS, .call = 700}},
-	{PRINTED, DUMP, NULL, NULL, {"n_classes", "ind < size"}, {.printed = LABELS, .call = 710, .dump = FAULT_ASSERT, .condition = INDICES}},
+	{PRINTED,
+	 DUMP,
+	 NULL,
+	 NULL,
+	 {"n_classes", "ind < size"},
+	 {.printed = LABELS, .call = 710, .dump = FAULT_ASSERT, .condition = INDICES}},
 	{PRINTED, LOG, NULL, NULL, {"n_classes", "p <= 1"},
-	 {.printed = LABELS, .call = 710, .log = "../a/Distributions.cu:9: bernoulli: block: [0,0,0], thread: [4,0,0] Assertion `0 <= p && p <= 1` failed.\n"}},
+	 {.printed = LABELS,
+	  .call = 710,
+	  .log = "../a/Distributions.cu:9: bernoulli: block: [0,0,0], thread: [4,0,0] Assertion `0 <= p && p <= 1` failed.\n"}},
 	{KERNEL_LOG, DUMP, NULL, NULL, {"Xid (PCI", "an illegal memory access"},
 	 {.call = 700, .dump = FAULT_ILLEGAL_ADDRESS, .klog = "NVRM: Xid (PCI:0000:10:1c): 48, pid=100, DBE"}},
 	{KERNEL_LOG, LOG, NULL, NULL, {"Xid 94", "Xid 79"},
-	 {.call = 719, .klog = "NVRM: Xid (PCI:0000:10:1c): 94, pid=100, Contained", .log = BUS "\n" TRACEBACK("RuntimeError: CUDA error: unspecified launch failure")}},
+	 {.call = 719, .klog = "NVRM: Xid (PCI:0000:10:1c): 94, pid=100, Contained",
+	  .log = BUS "\n" TRACEBACK("RuntimeError: CUDA error: unspecified launch failure")}},
 	{DUMP, CALL, NULL, NULL, {"716", "an illegal memory access"}, {.call = 716, .dump = FAULT_ILLEGAL_ADDRESS}},
 	{DUMP, LOG, NULL, NULL, {"n_classes", "ind < size"},
-	 {.call = 710, .dump = FAULT_ASSERT, .condition = INDICES, .log = LABELS TRACEBACK("RuntimeError: CUDA error: device-side assert triggered")}},
+	 {.call = 710,
+	  .dump = FAULT_ASSERT,
+	  .condition = INDICES,
+	  .log = LABELS TRACEBACK("RuntimeError: CUDA error: device-side assert triggered")}},
 	{CALL, LOG, NULL, NULL, {"716", "n_classes"},
 	 {.call = 716, .log = LABELS TRACEBACK("RuntimeError: CUDA error: device-side assert triggered")}},
 	{MEMORY, LOG, NULL, NULL, {"10737418240", "96636764160"},
 	 {.call = 2, .request = 10 * GIB, .others = 118 * GIB,
-	  .log = TRACEBACK("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 90.00 GiB. GPU 0 has a total capacity of 139.80 GiB of which 1.20 GiB is free.")}},
+	  .log = TRACEBACK("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 90.00 GiB. GPU 0 has a total capacity of 139.80 GiB")}},
 };
 
 static const char *const names[] = {
@@ -376,8 +411,9 @@ static bool same_answer(const json_t *a, const json_t *b)
 
 static void print_row(const struct row *r, const json_t *j, const json_t *a, const json_t *b)
 {
-	printf("# %s + %s: %s %s; without %s: %s %s; without %s: %s %s\n", names[r->a], names[r->b], field(j, "cause"), field(j, "certainty"),
-	       names[r->a], field(a, "cause"), field(a, "certainty"), names[r->b], field(b, "cause"), field(b, "certainty"));
+	printf("# %s + %s: %s %s; without %s: %s %s; without %s: %s %s\n", names[r->a], names[r->b], field(j, "cause"),
+	       field(j, "certainty"), names[r->a], field(a, "cause"), field(a, "certainty"), names[r->b],
+	       field(b, "cause"), field(b, "certainty"));
 }
 
 static void each__decides_what_the_other_leaves_open(void **state)
@@ -392,7 +428,8 @@ static void each__decides_what_the_other_leaves_open(void **state)
 
 		assert_true(has(&r->e, r->a) && has(&r->e, r->b));
 		print_row(r, j, a, b);
-		if ((same_answer(j, a) && same_answer(j, b)) || strcmp(field(j, "cause"), r->cause) || strcmp(field(j, "certainty"), r->sure) || !tells(j, r->told[0])) {
+		if ((same_answer(j, a) && same_answer(j, b)) || strcmp(field(j, "cause"), r->cause) ||
+		    strcmp(field(j, "certainty"), r->sure) || !tells(j, r->told[0])) {
 			printf("# WRONG, expected %s %s and '%s'\n", r->cause, r->sure, r->told[0]);
 			wrong++;
 		}
@@ -430,7 +467,8 @@ static void each__contradiction_is_told_and_makes_nothing_certain(void **state)
 static void words__of_an_assertion_are_a_message_wherever_they_are(void **state)
 {
 	static char condition[] = "t >= 0 && \"Dimension out of range (expected to be in range of [-1, 0], but got 1)\"", plain[] = "n_voxels < capacity";
-	static const char line[] = "train.cu:9: void loss(long*): block: [0,0,0], thread: [4,0,0] Assertion `%s` failed.\n";
+	static const char line[] =
+		"train.cu:9: void loss(long*): block: [0,0,0], thread: [4,0,0] Assertion `%s` failed.\n";
 	char printed[2][200];
 
 	(void)state;

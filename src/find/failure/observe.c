@@ -110,8 +110,8 @@ static void compare_codes(struct casefile *f, const struct incident *i, const st
 	uint32_t told = python ? message_code(trace_failure_text(t, python)) : 0;
 
 	if (cuda_errors_contradict(i->code, told))
-		case_contradiction(f, pool_printf(f->pool, "a call returned %u (%s), but the exception says %s", i->code,
-						  cuda_error_name(i->code), cuda_error_name(told)));
+		case_contradiction(f, pool_printf(f->pool, "a call returned %u (%s), but the exception says %s",
+						  i->code, cuda_error_name(i->code), cuda_error_name(told)));
 }
 
 static void observe_exception(struct casefile *f, const struct incident *i)

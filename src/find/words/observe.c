@@ -508,8 +508,8 @@ static void observe_same_assert(struct casefile *c, const struct text_assert *a,
 static void compare_assert(struct casefile *c, const struct text_assert *a, uint32_t code, const char *who)
 {
 	if (cuda_errors_contradict(code, CODE_ASSERT))
-		case_contradiction(c, pool_printf(c->pool, "a kernel printed that `%s` failed, but %s %u (%s)", a->condition, who,
-						  code, cuda_error_name(code)));
+		case_contradiction(c, pool_printf(c->pool, "a kernel printed that `%s` failed, but %s %u (%s)",
+						  a->condition, who, code, cuda_error_name(code)));
 }
 
 /* Next to an input that knows the failure better, a text adds only what that one cannot know: a printed assertion, the
@@ -671,7 +671,9 @@ void text_observe_failure(struct casefile *c, const struct text_view *v, const s
 
 	text_observe(c, v);
 	c->n_like = likeness_rank(log_words(v->log), c->like, LIKENESS_MAX, c->pool);
-	c->like_place = told || (e && !e->cut && !e->warning) ? LIKE_FIRST : e && e->cut ? LIKE_BEHIND_UNKNOWN : LIKE_BEHIND_RULES;
+	c->like_place = told || (e && !e->cut && !e->warning) ? LIKE_FIRST
+			: e && e->cut			      ? LIKE_BEHIND_UNKNOWN
+							      : LIKE_BEHIND_RULES;
 	if (told)
 		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "%s line %llu: told, not shown: %.*s", told->file,
 					  (unsigned long long)told->line, TEXT_SHOWN_MAX, told->text));

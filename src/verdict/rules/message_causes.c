@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* `causes`: ids, separated by commas. `error`: the message is why something failed, not about it. */
-static void add_causes(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool, const char *causes,
-		       const char *because, bool error)
+static void add_causes(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool,
+		       const char *causes, const char *because, bool error)
 {
 	char *next = pool_strdup(pool, causes), *id;
 	bool alone = !m->n && next[0] && !strchr(next, ',') && error;
@@ -26,8 +26,11 @@ static void add_causes(struct matches *m, const struct kb *kb, const struct case
 void message_causes(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool)
 {
 	add_causes(m, kb, f, pool, fact_text(f, FACT_assert_causes),
-		   pool_printf(pool, "the kernel checked `%s`, and says what is wrong", fact_text(f, FACT_assert_condition)), true);
+		   pool_printf(pool, "the kernel checked `%s`, and says what is wrong",
+			       fact_text(f, FACT_assert_condition)),
+		   true);
 	add_causes(m, kb, f, pool, fact_text(f, FACT_message_causes),
-		   pool_printf(pool, "a message of %s (%s)", fact_text(f, FACT_message_package), fact_text(f, FACT_message_file)),
+		   pool_printf(pool, "a message of %s (%s)", fact_text(f, FACT_message_package),
+			       fact_text(f, FACT_message_file)),
 		   fact_true(f, FACT_text_error) && !fact_true(f, FACT_text_peer));
 }
