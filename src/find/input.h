@@ -46,15 +46,19 @@ const struct input *input_get(enum input_id id);
 /* The input for a file or folder. Never NULL: anything else is a text. */
 const struct input *input_sniff(const char *path);
 
-/* Inputs that add to the case of another one, in this order. */
+/* An input that adds to the case of another one. */
+struct input_beside {
+	const struct input *input;
+	void *it;
+	const char *why;	/* they are of one failure */
+};
+
 struct inputs_beside {
-	struct input_beside {
-		const struct input *input;
-		void *it;
-		const char *why;	/* they are of one failure */
-	} *list;
+	struct input_beside *list;
 	size_t n;
 };
+
+/* In this order. */
 void inputs_observe(struct casefile *c, const struct inputs_beside *beside);
 
 #endif

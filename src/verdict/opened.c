@@ -52,7 +52,8 @@ void opened_release(struct opened *o, struct recorded_process *p)
 	trace_free(o->trace);
 }
 
-struct verdict *opened_judge_beside(const struct opened *o, const struct recorded_process *p, const struct inputs_beside *beside)
+struct verdict *opened_judge_beside(const struct opened *o, const struct recorded_process *p,
+				    const struct inputs_beside *beside)
 {
 	struct verdict *v = verdict_of_process_beside(o->trace, &p->end, beside);
 	/* what was found at the time is about the recording alone, not about what other inputs add */

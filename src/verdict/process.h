@@ -10,6 +10,7 @@ struct trace;
 struct verdict;
 
 /* Like verdict_of_process, with what other inputs (may be NULL) add to the case of the failure that ended it. */
-struct verdict *verdict_of_process_beside(struct trace *t, const struct process_end *end, const struct inputs_beside *beside);
+struct verdict *verdict_of_process_beside(struct trace *t, const struct process_end *end,
+					  const struct inputs_beside *beside);
 
 #endif

@@ -153,7 +153,8 @@ static void offer_earlier(struct verdict *v, const struct cause *cause)
 }
 
 /* A command that was run again is a new process. Otherwise the error before may still be the reason. */
-static void weigh_earlier(struct verdict *v, struct reading *r, const struct text_event *e, const struct text_event *earlier)
+static void weigh_earlier(struct verdict *v, struct reading *r, const struct text_event *e,
+			  const struct text_event *earlier)
 {
 	verdict_why(v, text_other_error(&v->pool, r->log, e, earlier));
 	if (log_restarted(r->log, earlier, e) == RESTART_PROGRAM)
@@ -463,7 +464,8 @@ static void weigh_event(struct verdict *v, const struct reading *r, const struct
 		v->rank = (uint32_t)e->rank;
 }
 
-struct verdict *verdict_of_text_beside(const struct text_log *l, const struct inputs_beside *beside, struct text_view *about)
+struct verdict *verdict_of_text_beside(const struct text_log *l, const struct inputs_beside *beside,
+				       struct text_view *about)
 {
 	struct reading r = {.log = l, .beside = beside};
 	const struct text_event *earlier;

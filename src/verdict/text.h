@@ -10,6 +10,7 @@ struct text_view;
 struct verdict;
 
 /* Like verdict_of_text, with what other inputs (may be NULL) add to its case. `*about`: what of the text the verdict is about. */
-struct verdict *verdict_of_text_beside(const struct text_log *l, const struct inputs_beside *beside, struct text_view *about);
+struct verdict *verdict_of_text_beside(const struct text_log *l, const struct inputs_beside *beside,
+				       struct text_view *about);
 
 #endif

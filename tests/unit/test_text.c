@@ -985,6 +985,72 @@ static void text__the_last_run_that_failed_leads(void **state)
 	expect_sure("$ python a.py\n" CPU_ONLY "$ ls\n" DEVICES, "cpu-only-build", SURE_CERTAIN, NULL);
 }
 
+/* A failed assertion belongs to the run that printed it, also after a later run began. */
+static void text__an_earlier_run_keeps_its_assertion(void **state)
+{
+	static const char text[] =
+		"/pytorch/aten/src/ATen/native/cuda/Loss.cu:250: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0], "
+		"thread: [4,0,0] Assertion `t >= 0 && t < n_classes` failed.\n" FAILED(
+			"9", "RuntimeError: CUDA error: device-side assert triggered") "\nAfter reinstalling I get:\n\n" DEVICES;
+
+	(void)state;
+	expect_sure(text, "tensor-device-mismatch", SURE_LIKELY, "label-out-of-range");
+}
+
+static void case__has_the_words_of_a_text_that_is_gone(void **state)
+{
+	static const char line[] = "AssertionError: Torch not compiled with CUDA enabled";
+	struct casefile *c = xcalloc(1, sizeof(*c));
+	struct text_log *l = read_log(line);
+	const struct text_event *e;
+	struct pool pool = {0};
+	const char **words;
+	size_t n = kb_words(kb_get(), &words), found = 0;
+
+	(void)state;
+	case_init(c, &pool);
+	log_events(l, &e);
+	text_observe(c, &(struct text_view){.log = l, .event = e});
+	log_free(l);
+	for (size_t i = 0; i < n; i++) {
+		const struct text_hit *hit = case_hit(c, words[i]);
+
+		if (!hit != !needle_matches(words[i], line, strlen(line)))
+			fail_msg("%s: %s", words[i], hit ? "is not there" : "was not found");
+		if (!hit)
+			continue;
+		found++;
+		assert_string_equal(hit->text, line);
+		assert_string_equal(hit->file, "log");
+		assert_int_equal(hit->line, 1);
+	}
+	assert_true(found > 0);
+	free(words);
+	pool_release(&pool);
+	free(c);
+}
+
+static void case__has_only_the_words_of_what_is_not_over(void **state)
+{
+	struct text_log *l = read_log("$ python a.py\n" CPU_ONLY "$ python a.py\n" DEVICES);
+	const struct text_event *e;
+	struct pool pool = {0};
+	struct casefile *c = xcalloc(1, sizeof(*c));
+
+	(void)state;
+	case_init(c, &pool);
+	assert_int_equal(log_events(l, &e), 2);
+	text_observe(c, &(struct text_view){.log = l, .event = &e[1]});
+	assert_non_null(case_hit(c, "Torch not compiled with CUDA enabled"));
+	assert_non_null(case_hit(c, "Expected all tensors to be on the same device"));
+	text_observe(c, &(struct text_view){.log = l, .event = &e[1], .past = log_past_runs(l, (struct text_past){0}, &e[1])});
+	assert_null(case_hit(c, "Torch not compiled with CUDA enabled"));
+	assert_non_null(case_hit(c, "Expected all tensors to be on the same device"));
+	log_free(l);
+	pool_release(&pool);
+	free(c);
+}
+
 static void text__only_what_was_written_later_shows_that_a_program_went_on(void **state)
 {
 #define BAR(n) " 10%|1 | " n "/100 [00:01<00:09, 9.1it/s]\n"
@@ -1158,6 +1224,9 @@ int main(void)
 		cmocka_unit_test(text__what_was_handled_does_not_lead),
 		cmocka_unit_test(restart__a_command_starts_a_program_and_a_look_does_not),
 		cmocka_unit_test(text__the_last_run_that_failed_leads),
+		cmocka_unit_test(text__an_earlier_run_keeps_its_assertion),
+		cmocka_unit_test(case__has_the_words_of_a_text_that_is_gone),
+		cmocka_unit_test(case__has_only_the_words_of_what_is_not_over),
 		cmocka_unit_test(text__only_what_was_written_later_shows_that_a_program_went_on),
 		cmocka_unit_test(text__a_traceback_without_its_exception_is_unknown_if_it_is_about_gpus),
 		cmocka_unit_test(text__a_lost_context_leads_whatever_is_typed_next),

@@ -1045,7 +1045,8 @@ static bool is_code_around(struct talk *t, const struct text_line *line)
 
 static struct text_hit told_at(struct text_log *l, const struct text_line *line)
 {
-	return (struct text_hit){.count = 1, .line = line->number, .text = pool_strdup(&l->pool, line->text), .file = l->file};
+	return (struct text_hit){
+		.count = 1, .line = line->number, .text = pool_strdup(&l->pool, line->text), .file = l->file};
 }
 
 /* Programs write sentences, too. A person's come before anything else in the text, or speak of the person. */
@@ -1433,14 +1434,14 @@ void log_finish(struct text_log *l)
 	for (size_t i = 0; i < l->n_events; i++)
 		while (str_ends(l->event[i].message, "\n"))
 			l->event[i].message = pool_copy(&l->pool, l->event[i].message, strlen(l->event[i].message) - 1);
-}
-
-size_t log_files(const struct text_log *l, const struct text_file **list)
-{
 	for (size_t i = 0; i < l->n_files; i++)
 		for (size_t k = 0; k < l->n_events && !l->files[i].failed; k++)
 			l->files[i].failed =
 				l->event[k].file == l->files[i].name && !l->event[k].peer && !l->event[k].warning;
+}
+
+size_t log_files(const struct text_log *l, const struct text_file **list)
+{
 	*list = l->files;
 	return l->n_files;
 }
@@ -1612,7 +1613,8 @@ static bool is_of_other_run(const struct text_log *l, const struct text_event *e
 	return false;
 }
 
-size_t log_asserts(const struct text_log *l, struct text_past past, const struct text_event *e, const struct text_assert **list)
+size_t log_asserts(const struct text_log *l, struct text_past past, const struct text_event *e,
+		   const struct text_assert **list)
 {
 	const struct text_assert *a = l->asserts.list;
 	size_t first = 0, n = l->asserts.n;

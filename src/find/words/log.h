@@ -105,7 +105,8 @@ const struct text_hit *log_complaint(const struct text_log *l);
 const struct text_hit *log_trouble(const struct text_log *l);
 const struct text_words *log_words(const struct text_log *l);
 /* Those of the process of `e`; of all of them when it is NULL. */
-size_t log_asserts(const struct text_log *l, struct text_past past, const struct text_event *e, const struct text_assert **list);
+size_t log_asserts(const struct text_log *l, struct text_past past, const struct text_event *e,
+		   const struct text_assert **list);
 size_t log_xids(const struct text_log *l, const char *const **lines);
 /* The words that were looked for and that the text has, in their order; copied into the pool. */
 size_t log_hits(const struct text_log *l, struct text_past past, struct pool *pool, const struct text_hit **list);
