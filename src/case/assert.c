@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "case/known_message.h"
+
 static const struct { const char *what, *kernel, *condition; } abouts[] = {
 #define ABOUT(what, kernel, condition) {what, kernel, condition},
 #include "kb/asserts.def"
@@ -68,12 +70,32 @@ bool assert_names_position(const char *line)
 	return false;
 }
 
+/* The causes of a message that is in a condition, as in `n < size && "index out of bounds"`, or is all of it; "" = none. */
+static const char *causes_of_words(const char *condition, struct pool *pool)
+{
+	const struct known_message *m = known_message(condition, NULL);
+
+	for (const char *from = strchr(condition, '"'), *end; !m && from; from = strchr(end + 1, '"')) {
+		end = strchr(from + 1, '"');
+		if (!end)
+			break;
+		m = known_message(pool_copy(pool, from + 1, (size_t)(end - from - 1)), NULL);
+	}
+	return m ? m->causes : "";
+}
+
 void assert_facts_complete(struct casefile *f)
 {
+	bool open;
+
 	if (!case_observed(f, GROUP_assert))
 		return;
 	if (!fact_known(f, FACT_assert_about))
 		fact_set_text(f, FACT_assert_about, "");
+	open = !fact_text(f, FACT_assert_about)[0] && fact_text(f, FACT_assert_condition)[0];
+	if (!fact_known(f, FACT_assert_causes))
+		fact_set_text(f, FACT_assert_causes,
+			      open ? causes_of_words(fact_text(f, FACT_assert_condition), f->pool) : "");
 	if (!fact_known(f, FACT_assert_op))
 		fact_set_text(f, FACT_assert_op, "");
 	if (!fact_known(f, FACT_assert_position))

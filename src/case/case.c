@@ -3,6 +3,7 @@
  */
 #include "case/case.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct fact_row {
@@ -84,12 +85,60 @@ static bool same_observer(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+void case_contradiction(struct casefile *c, const char *told)
+{
+	for (size_t i = 0; i < c->n_contradictions; i++)
+		if (!strcmp(c->contradiction[i], told))
+			return;
+	if (c->n_contradictions < CONTRADICTIONS_MAX)
+		c->contradiction[c->n_contradictions++] = pool_strdup(c->pool, told);
+}
+
+static const char *testimony(struct casefile *c, const char *words, const char *who, const struct value *v)
+{
+	return v->type == TYPE_TEXT ? pool_printf(c->pool, "%s `%s` (%s)", words, v->text, who)
+				    : pool_printf(c->pool, "%s %.15g (%s)", words, v->number, who);
+}
+
+/* Others differ for a reason: messages round, shorten, and are of another moment. */
+static void compare_testimony(struct casefile *c, enum fact_id id, const struct value *v)
+{
+	static const struct { enum fact_id id; const char *words; double near; } known[] = {
+		{FACT_assert_condition, "the condition that failed is", 0},
+		{FACT_xid_number, "the driver reported Xid", 0},
+		{FACT_oom_request, "the request that failed was of bytes:", 0.01},
+	};
+	const struct value *first = &c->value[id];
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		bool told = v->known && (v->type == TYPE_TEXT ? v->text[0] && first->text[0] : v->number != 0 && first->number != 0);
+
+		if (known[i].id != id || !told || !c->origin[id] || !c->observer)
+			continue;
+		if (v->type == TYPE_TEXT ? !strcmp(v->text, first->text)
+					 : fabs(v->number - first->number) <= known[i].near * first->number)
+			continue;
+		case_contradiction(c, pool_printf(c->pool, "%s, but %s",
+						  testimony(c, known[i].words, c->origin[id], first),
+						  testimony(c, known[i].words, c->observer, v)));
+	}
+}
+
+static bool is_silence(const struct casefile *c, enum fact_id id)
+{
+	const struct value *v = &c->value[id];
+
+	return same_observer(c->origin[id], EXCEPTION_OBSERVER) && (v->type == TYPE_TEXT ? !v->text[0] : v->number == 0);
+}
+
 /* What an earlier input set stays; an input may correct its own facts. */
 static void set_fact(struct casefile *c, enum fact_id id, struct value v)
 {
 	c->observed[fact_group(id)] = true;
-	if (c->value[id].known && !same_observer(c->origin[id], c->observer))
+	if (c->value[id].known && !same_observer(c->origin[id], c->observer) && !is_silence(c, id)) {
+		compare_testimony(c, id, &v);
 		return;
+	}
 	c->value[id] = v;
 	c->origin[id] = v.known ? c->observer : NULL;
 }

@@ -120,6 +120,8 @@ struct likeness {
 };
 #define LIKENESS_MAX 128	/* at least one a cause */
 
+#define CONTRADICTIONS_MAX 4
+
 struct casefile {
 	struct pool *pool;	/* holds the texts */
 	const char *observer;	/* the input that sets facts now; NULL = none in particular */
@@ -149,6 +151,8 @@ struct casefile {
 	const struct ledger *ledger;	/* NULL = not known who held the memory */
 	const struct live *live;	/* NULL = it is not a running process */
 	struct said *evidence;
+	const char *contradiction[CONTRADICTIONS_MAX];	/* who says what, in words */
+	size_t n_contradictions;
 	const struct text_hit *hits;	/* of the words that rules look for, those that the text has, by words */
 	size_t n_hits;
 	struct likeness like[LIKENESS_MAX];	/* the most alike first */
@@ -162,6 +166,9 @@ struct casefile {
 
 /* Nothing is known yet and no group was observed. */
 void case_init(struct casefile *c, struct pool *pool);
+
+/* The words of a recording: what they do not have, a log may. */
+#define EXCEPTION_OBSERVER "exception"
 
 /* From now on facts are set by this input. */
 const char *case_observer(struct casefile *c, const char *name);	/* returns the previous one */
@@ -179,6 +186,10 @@ void fact_set_triple(struct casefile *c, enum fact_id id, const uint32_t v[3]);
 void fact_set_place(struct casefile *c, enum fact_id id, const char *place);
 
 void case_evidence(struct casefile *c, const char *source, const char *text);
+
+/* Two inputs cannot both be right: "the core dump says …, the recording …". Those that set one fact to different values are noticed by themselves,
+ * if it is one that each of them knows for itself. */
+void case_contradiction(struct casefile *c, const char *told);
 
 /* A copy that lives as long as the case; NULL for NULL and "". */
 const char *case_keep(struct casefile *c, const char *text);

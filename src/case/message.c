@@ -82,7 +82,10 @@ bool message_bytes_before(const char *text, const char *behind, double *bytes)
 
 static void set_if_unknown(struct casefile *f, enum fact_id id, double number)
 {
-	if (!fact_known(f, id))
+	const char *by = fact_origin(f, id);
+
+	/* what another input said stays, but is compared */
+	if (!fact_known(f, id) || !by || !f->observer || strcmp(by, f->observer))
 		fact_set_number(f, id, number);
 }
 

@@ -76,6 +76,16 @@ size_t cuda_error_set_codes(enum cuda_error_set set, const uint16_t **codes)
 	return sets[set].n;
 }
 
+bool cuda_errors_contradict(uint32_t a, uint32_t b)
+{
+	static const uint32_t vague[] = {0, CODE_LAUNCH_FAILED, CODE_UNKNOWN};
+
+	for (size_t i = 0; i < sizeof(vague) / sizeof(vague[0]); i++)
+		if (a == vague[i] || b == vague[i])
+			return false;
+	return a != b && (cuda_error_sticky(a) || cuda_error_sticky(b));
+}
+
 bool cuda_error_in(uint32_t code, enum cuda_error_set set)
 {
 	for (size_t i = 0; i < sets[set].n; i++)

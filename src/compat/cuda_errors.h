@@ -29,6 +29,9 @@ const char *cuda_error_text(uint32_t code);		/* as cudaGetErrorString has it */
 /* The context is lost: every later call returns the same code until the process ends. */
 bool cuda_error_sticky(uint32_t code);
 
+/* Two errors that cannot be of one failure: one of them is sticky, so that every later call returns it, and both say what happened. */
+bool cuda_errors_contradict(uint32_t a, uint32_t b);
+
 bool cuda_error_in(uint32_t code, enum cuda_error_set set);
 size_t cuda_error_set_codes(enum cuda_error_set set, const uint16_t **codes);
 

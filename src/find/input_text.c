@@ -61,14 +61,17 @@ static bool text_sniff(const struct sniffed *s)
 	return false;
 }
 
-static void text_source_close(void *it)
+void text_source_free(struct text_source *s)
 {
-	struct text_source *s = it;
-
 	if (!s)
 		return;
 	log_free(s->log);
 	free(s);
+}
+
+static void text_source_close(void *it)
+{
+	text_source_free(it);
 }
 
 static void *text_source_open(const char *path, struct err *e)

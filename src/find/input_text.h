@@ -14,6 +14,7 @@ struct text_source {
 };
 
 struct text_source *text_source_new(void);
+void text_source_free(struct text_source *s);
 int text_source_read(struct text_source *s, const char *path, struct err *e);
 
 #endif

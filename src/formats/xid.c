@@ -119,10 +119,34 @@ static void take_xid(struct xid_log *log, const char *line)
 	log->n++;
 }
 
+/* "Out of memory: Killed process 4711 (python3) total-vm:…", "Memory cgroup out of memory: Killed process …"; "Kill process" before Linux 4.19. */
+static void take_kill(struct xid_log *log, const char *text)
+{
+	const char *memory = strstr(text, "ut of memory: "), *s = memory ? strstr(memory, "process ") : NULL;
+	unsigned long pid = s ? strtoul(s + strlen("process "), NULL, 10) : 0;
+
+	if (!pid || pid > UINT32_MAX || !str_starts(memory + strlen("ut of memory: "), "Kill") ||
+	    log->n_kills == KILLS_MAX)
+		return;
+	log->kill[log->n_kills].pid = (uint32_t)pid;
+	str_copy(log->kill[log->n_kills].text, sizeof(log->kill[0].text), text + (memory > text ? memory - text - 1 : 0));
+	log->n_kills++;
+}
+
+const struct oom_kill *xid_oom_kill(const struct xid_log *log, uint32_t pid)
+{
+	for (size_t i = 0; log && pid && i < log->n_kills; i++)
+		if (log->kill[i].pid == pid)
+			return &log->kill[i];
+	return NULL;
+}
+
 void xid_line(struct xid_log *log, const char *text, bool gpus_only)
 {
 	const char *s = strstr(text, "NVRM: ");
 
+	if (!gpus_only)
+		take_kill(log, text);
 	if (!s)
 		return;
 	s += strlen("NVRM: ");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Judges each process when it ends, and joins the verdicts at the end of the run.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -105,10 +106,10 @@ static const char *dump_path(const struct judge *j, const struct cw_header *h)
 	return h->dump_path;
 }
 
-/* Only after a failure that hardware can cause: the log is long. */
-static const struct xid_log *kernel_log(struct judge *j, const struct trace *t)
+/* Only after a failure that hardware can cause, or what may be the kernel's own doing: the log is long. */
+static const struct xid_log *kernel_log(struct judge *j, const struct process *p, const struct trace *t)
 {
-	if (trace_header(t)->sim || !xid_watch_wanted(t))
+	if (p->end.signal != SIGKILL && !xid_watch_wanted(t))
 		return NULL;
 	j->store->xids = xid_watch_look(j->xids, KERNEL_LOG);
 	return j->store->xids;
@@ -192,7 +193,7 @@ static void judge_process(struct judge *j, struct process *p)
 			j->off_pid = (uint32_t)p->pid;
 		}
 		core = dump_path(j, trace_header(t));
-		p->end.xids = kernel_log(j, t);
+		p->end.xids = kernel_log(j, p, t);
 	}
 	if (core)
 		p->end.fault_real_ns = fs_written_ns(core);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Judges a process: which incident ended it, and which ones it handled.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "case/message.h"
+#include "compat/cuda_errors.h"
 #include "formats/xid.h"
 #include "find/input.h"
 #include "read/recording/damage.h"
@@ -12,10 +14,12 @@
 #include "find/failure/incident.h"
 #include "find/failure/observe.h"
 #include "find/failure/place.h"
+#include "find/failure/printed.h"
 #include "read/recording/trace.h"
 #include "find/fault/fault.h"
 #include "verdict/process.h"
 #include "verdict/verdict.h"
+#include "verdict/words.h"
 #include "probe/ram.h"
 #include "probe/usage.h"
 
@@ -36,6 +40,7 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	else if (i->sticky)
 		recording_observe_suspects(c, i, t, &s);
 	recording_observe(c, i, t, &s);
+	words_add(c, incident_printed(i, t, c->pool));
 	if (beside)
 		inputs_observe(c, beside);
 	verdict_judge(v);
@@ -143,6 +148,14 @@ static bool is_last(const struct incident *i, struct trace *t)
 	return h->py_version && i->lead->tid != h->pid && (!n || launch[n - 1]->ticks <= i->lead->last_ticks);
 }
 
+/* Has the process' dump to do with it? What it returned is not known where nothing but the exception says that a kernel failed. */
+static const struct culprit *dump_of(const struct incident *i, const struct trace *t, const struct process_end *end)
+{
+	return i->sticky || (i->python_only && cuda_error_sticky(message_code(trace_failure_text(t, i->lead))))
+		       ? end->fault
+		       : NULL;
+}
+
 static void add_notes(struct verdict *main, const struct incidents *all, const struct incident *fatal,
 		      struct trace *t, const struct process_end *end)
 {
@@ -167,12 +180,21 @@ static void add_notes(struct verdict *main, const struct incidents *all, const s
 	}
 }
 
-/* The simulated GPU has no Xids, and those of a real GPU have nothing to do with the program. */
-static const struct xid_log *log_of(const struct trace *t, const struct process_end *end)
+/* The kernel says that it killed the process for memory: nothing in the program failed. NULL: it does not say so. */
+static struct verdict *verdict_of_kill(const struct process_end *end, uint32_t pid)
 {
-	static const struct xid_log nothing = {.readable = true};
+	const struct oom_kill *kill = end->signal == SIGKILL ? xid_oom_kill(end->xids, pid) : NULL;
+	struct verdict *v = kill ? verdict_new("unknown") : NULL;
 
-	return trace_header(t)->sim ? &nothing : end->xids;
+	if (!v)
+		return NULL;
+	case_observer(&v->c, "kernel-log");
+	fact_set_text(&v->c, FACT_ram_killed, kill->text);
+	fact_set_number(&v->c, FACT_process_pid, pid);
+	case_evidence(&v->c, "kernel-log", pool_strdup(&v->pool, kill->text));
+	case_observer(&v->c, NULL);
+	verdict_judge(v);
+	return v;
 }
 
 struct verdict *verdict_unrecorded(const struct process_end *end, const char *why)
@@ -213,16 +235,18 @@ struct verdict *verdict_of_process_beside(struct trace *t, const struct process_
 	if (fatal) {
 		fatal->usage = end->usage;
 		fatal->ram = end->ram;
-		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;
-		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL, beside);
+		fatal->xids = xid_matters(fatal->code) ? end->xids : NULL;
+		found = verdict_of_incident(fatal, t, dump_of(fatal, t, end), beside);
 	}
 	if (found && !is_ours(fatal, found)) {
 		verdict_free(found);
 		found = NULL;
 	}
+	if (!found)
+		found = verdict_of_kill(end, v->pid);
 	if (found)
 		fill_end(found, t, end);
-	if (found && fatal->sticky && end->fault)
+	if (found && fatal && dump_of(fatal, t, end))
 		fill_time(found, t, end);
 	fill_end_exception(found ? found : v, &all, t);
 	add_notes(found ? found : v, &all, fatal, t, end);

@@ -166,7 +166,11 @@ static void tell_ground(void *arg, const char *words, enum fact_id fact)
 	const struct text_hit *hit = words ? case_hit(&v->c, words) : NULL;
 	const char *place = words ? NULL : fact_place(&v->c, fact);
 
-	if (hit)
+	if (hit && strcmp(hit->file, WORDS_RAISED) == 0)
+		return;		/* the exception has been told */
+	if (hit && strcmp(hit->file, WORDS_PRINTED) == 0)
+		place = pool_printf(&v->pool, "it printed: %.*s", TEXT_SHOWN_MAX, hit->text);
+	else if (hit)
 		place = pool_printf(&v->pool, "%s line %llu: %.*s", hit->file, (unsigned long long)hit->line,
 				    TEXT_SHOWN_MAX, hit->text);
 	if (place)
@@ -244,6 +248,15 @@ void verdict_lower(struct verdict *v, const char *why)
 	hold_back(v);
 }
 
+static void weigh_contradictions(struct verdict *v)
+{
+	for (size_t i = 0; i < v->c.n_contradictions; i++) {
+		verdict_evidence(v, "contradiction", v->c.contradiction[i]);
+		add_why(v, v->c.contradiction[i], NULL);
+		verdict_doubt(v, v->c.contradiction[i]);
+	}
+}
+
 /* Any figure of a damaged input may be wrong, not only those that cannot be true. */
 void verdict_tell_damage(struct verdict *v)
 {
@@ -274,6 +287,7 @@ void verdict_judge(struct verdict *v)
 	if (v->n_candidates > 1 && v->candidates[1].sure == KB_CERTAIN &&
 	    !order_is_over(&v->candidates[0], &v->candidates[1]))
 		verdict_doubt(v, pool_printf(&v->pool, "%s would be as certain", AT(v->candidates[1].cause->id)));
+	weigh_contradictions(v);
 	verdict_tell_damage(v);
 }
 
@@ -323,7 +337,11 @@ const struct kb_question *verdict_question(const struct verdict *v)
 	const struct cause *causes[QUESTION_CAUSES];
 	size_t n = 0;
 
-	if (v->sure == SURE_CERTAIN || !fact_true(&v->c, FACT_text_is) || !verdict_failed(v))
+	const char *by = fact_origin(&v->c, FACT_text_is);
+
+	/* the words of a recording are all that there are: nobody left a part of them out */
+	if (v->sure == SURE_CERTAIN || !fact_true(&v->c, FACT_text_is) || !verdict_failed(v) ||
+	    (by && !strcmp(by, EXCEPTION_OBSERVER)))
 		return NULL;
 	for (; n < v->n_candidates && n < QUESTION_CAUSES; n++)
 		causes[n] = v->candidates[n].cause;

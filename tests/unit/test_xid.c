@@ -250,7 +250,7 @@ static void verdict__hardware_is_told_from_the_program(void **state)
 		{719, "NVRM: Xid (PCI:0000:10:1c): 94, pid=100, Contained", "ecc-hardware-fault", "certain"},
 		{700, "NVRM: Xid (PCI:0000:10:1c): 48, pid=100, DBE", "ecc-hardware-fault", "certain"},
 		{719, "NVRM: Xid (PCI:0000:10:1c): 48, DBE", "ecc-hardware-fault", "likely"},
-		{719, "NVRM: Xid (PCI:0000:10:1c): 79, pid=100, bus", "ecc-hardware-fault", "likely"},
+		{719, "NVRM: Xid (PCI:0000:10:1c): 79, pid=100, bus", "gpu-lost", "likely"},
 		{700, "NVRM: Xid (PCI:0000:10:1c): 31, pid=100, MMU Fault", "illegal-access-out-of-bounds", "possible"},
 		{719, "NVRM: Xid (PCI:0000:10:1c): 13, pid=100, Graphics Exception", "kernel-trap", "possible"},
 		{716, "NVRM: Xid (PCI:0000:10:1c): 43, pid=100, Ch 8", "misaligned-address", "likely"},

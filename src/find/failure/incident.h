@@ -78,7 +78,7 @@ void incident_scene(const struct incident *i, struct trace *t, struct scene *s);
 struct cw_launch;
 void launch_scene(const struct cw_launch *l, struct trace *t, struct scene *s);
 
-/* Can hardware be the reason for this CUDA error? If not, there is no need to read the log. */
+/* Can hardware be the reason for this CUDA error, or for an exception without one (0)? If not, there is no need to read the log. */
 bool xid_matters(uint32_t code);
 
 /* The most serious Xid that may be about the incident; NULL when there is none or the log is not known. `*about`: 1 when it

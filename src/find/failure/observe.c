@@ -14,6 +14,7 @@
 #include "formats/xid.h"
 #include "formats/demangle.h"
 #include "find/failure/place.h"
+#include "find/failure/printed.h"
 #include "find/failure/suspects.h"
 #include "read/recording/trace.h"
 #include "find/failure/triton_names.h"
@@ -62,7 +63,7 @@ static void fill_text(struct casefile *f, const struct incident *i, const struct
 	buf_init(&all, TEXT_MAX);
 	buf_adds(&all, "");
 	for (size_t k = 0; k < i->n; k++) {
-		const char *text = trace_failure_text(t, i->failure[k]);
+		const char *text = printed_message(i->failure[k], t, f->pool);
 
 		if (!text[0] || (all.data && strstr(all.data, text)))
 			continue;
@@ -100,6 +101,17 @@ static void observe_error(struct casefile *f, const struct incident *i)
 static char *first_line(const char *text, struct pool *pool)
 {
 	return pool_copy(pool, text, strcspn(text, "\n"));
+}
+
+/* The exception is of another error than the call that failed. */
+static void compare_codes(struct casefile *f, const struct incident *i, const struct trace *t)
+{
+	const struct cw_failure *python = incident_from(i, CW_SRC_PYTHON);
+	uint32_t told = python ? message_code(trace_failure_text(t, python)) : 0;
+
+	if (cuda_errors_contradict(i->code, told))
+		case_contradiction(f, pool_printf(f->pool, "a call returned %u (%s), but the exception says %s",
+						  i->code, cuda_error_name(i->code), cuda_error_name(told)));
 }
 
 static void observe_exception(struct casefile *f, const struct incident *i)
@@ -222,7 +234,7 @@ static void observe_groups(struct casefile *c, const struct incident *i)
 
 	for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++)
 		case_observe(c, groups[k]);
-	if (xid_matters(i->code))
+	if (i->code && xid_matters(i->code))
 		case_observe(c, GROUP_xid);
 }
 
@@ -241,6 +253,7 @@ static void facts_of_incident(struct casefile *f, const struct incident *i, stru
 	fill_text(f, i, t);
 	observe_error(f, i);
 	observe_exception(f, i);
+	compare_codes(f, i, t);
 	observe_collective(f, i);
 	fill_device(f, i, t, d);
 	fill_versions(f, t, d);
@@ -398,7 +411,7 @@ static void observe_waiting(struct casefile *c, const struct trace *t)
 		c->line[LINE_noticed] = c->waiting[0].line;
 }
 
-static char *failure_text(struct casefile *c, const struct cw_failure *f)
+static char *failure_text(struct casefile *c, const struct cw_failure *f, const struct trace *t)
 {
 	const char *function = f->api ? api_name(f->api) : f->what;
 
@@ -414,8 +427,8 @@ static char *failure_text(struct casefile *c, const struct cw_failure *f)
 		return pool_printf(c->pool, "PyTorch's allocator failed to allocate %llu bytes",
 				   (unsigned long long)f->request_bytes);
 	case CW_SRC_PYTHON:
-		return pool_printf(c->pool, "%s: %.*s", f->what[0] ? f->what : "exception", (int)strcspn(f->text, "\n"),
-				   f->text);
+		return pool_printf(c->pool, "%s: %s", f->what[0] ? f->what : "exception",
+				   first_line(printed_message(f, t, c->pool), c->pool));
 	case CW_SRC_FORK:
 		return pool_strdup(c->pool, "PyTorch detected CUDA use in a forked child");
 	default:
@@ -423,13 +436,13 @@ static char *failure_text(struct casefile *c, const struct cw_failure *f)
 	}
 }
 
-static void tell_failures(struct casefile *c, const struct incident *i)
+static void tell_failures(struct casefile *c, const struct incident *i, const struct trace *t)
 {
 	for (size_t k = 0; k < i->n; k++) {
 		const char *source = source_id(i->failure[k]->source);
 
 		if (i->failure[k]->source != CW_SRC_WAIT)	/* observe_waiting reports that for all threads */
-			case_evidence(c, source ? source : RECORDING_OBSERVER, failure_text(c, i->failure[k]));
+			case_evidence(c, source ? source : RECORDING_OBSERVER, failure_text(c, i->failure[k], t));
 	}
 }
 
@@ -460,6 +473,8 @@ static void tell_xid(struct casefile *c, const struct incident *i, const struct 
 
 	if (x)
 		case_evidence(c, "kernel-log", pool_strdup(c->pool, x->text));
+	else if (!i->code || trace_header(t)->sim)
+		return;
 	else if (i->xids && i->xids->readable && i->xids->lost)
 		case_evidence(c, "kernel-log", "parts of the kernel log were overwritten before they could be read");
 	else if (i->xids && !i->xids->readable)
@@ -491,7 +506,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 	observe_ledger(c, i, t);
 	if (i->hang)
 		observe_waiting(c, t);
-	tell_failures(c, i);
+	tell_failures(c, i, t);
 	observe_turns(c, i, t);
 	tell_xid(c, i, t);
 	fact_set_text(c, FACT_process_damaged, damage_words(t, c->pool));

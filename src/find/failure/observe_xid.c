@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the kernel log says about the time of an incident: Xids distinguish a defective GPU from a faulty program.
  */
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "find/failure/observe.h"
@@ -10,7 +12,7 @@
 
 bool xid_matters(uint32_t code)
 {
-	return code == CODE_ECC_UNCORRECTABLE || code == CODE_NVLINK_UNCORRECTABLE || cuda_error_sticky(code);
+	return !code || code == CODE_ECC_UNCORRECTABLE || code == CODE_NVLINK_UNCORRECTABLE || cuda_error_sticky(code);
 }
 
 /* The GPU that the incident happened on, NULL when that is not known. */
@@ -31,7 +33,8 @@ const struct xid *incident_xid(const struct incident *i, const struct trace *t, 
 	const struct cw_header *h = trace_header(t);
 	const struct xid *found = NULL;
 
-	for (size_t k = 0; log && log->readable && k < log->n; k++) {
+	/* the simulated GPU has no Xids, and those of a real GPU have nothing to do with the program */
+	for (size_t k = 0; log && log->readable && !h->sim && k < log->n; k++) {
 		const struct xid *x = &log->line[k];
 		int ours = xid_is_about(log, x, h->pid, uuid_of(i, h));
 
@@ -43,12 +46,36 @@ const struct xid *incident_xid(const struct incident *i, const struct trace *t, 
 	return found;
 }
 
+/* Is the number in the text, by itself? */
+static bool has_number(const char *text, uint32_t number)
+{
+	char digits[16];
+	size_t n = (size_t)snprintf(digits, sizeof(digits), "%u", number);
+
+	for (const char *s = text; (s = strstr(s, digits)) != NULL; s += n)
+		if ((s == text || !isdigit((unsigned char)s[-1])) && !isdigit((unsigned char)s[n]))
+			return true;
+	return false;
+}
+
+/* A process that the messages name, a worker for instance, was killed by the kernel. Numbers in a container are others than the kernel's: only a
+ * log without any says that it killed none. */
+static void fill_kill(struct casefile *f, const struct incident *i)
+{
+	if (i->xids && !i->code && i->xids->readable && !i->xids->lost && !i->xids->n_kills)
+		fact_set_text(f, FACT_ram_killed, "");
+	for (size_t k = 0; i->xids && !i->code && k < i->xids->n_kills; k++)
+		if (has_number(fact_text(f, FACT_error_text), i->xids->kill[k].pid))
+			fact_set_text(f, FACT_ram_killed, i->xids->kill[k].text);
+}
+
 void fill_xid(struct casefile *f, const struct incident *i, const struct trace *t)
 {
 	int about = -1;
 	const struct xid *x = incident_xid(i, t, &about);
 
-	if (!x && (!i->xids || !i->xids->readable || i->xids->lost))
+	fill_kill(f, i);
+	if (!x && !trace_header(t)->sim && (!i->xids || !i->xids->readable || i->xids->lost))
 		return;
 	fact_set_number(f, FACT_xid_number, x ? x->number : 0);
 	fact_set_text(f, FACT_xid_class, x ? xid_class_id(xid_class(x->number)) : "");

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/str.h"
+#include "case/message.h"
 #include "compat/cuda_errors.h"
 #include "find/fault/culprit.h"
 #include "find/fault/observe_dump.h"
@@ -332,6 +333,16 @@ static bool is_late(const struct culprit *k, struct trace *t, const struct cw_fa
 	return !strcmp(a.in, "live");
 }
 
+static void compare_codes(struct casefile *c, const struct incident *i, const struct culprit *k)
+{
+	uint32_t said = i->code ? i->code : message_code(i->lead->text);
+
+	if (!i->hang && cuda_errors_contradict(said, culprit_fault_code(k->fault)))
+		case_contradiction(c, pool_printf(c->pool, "%s %u (%s), but the core dump shows %s",
+						  i->code ? "a call returned" : "the exception says", said,
+						  cuda_error_name(said), culprit_fault_text(k->fault)));
+}
+
 void join_dump(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k, struct scene *s)
 {
 	const char *before;
@@ -343,6 +354,7 @@ void join_dump(struct casefile *c, const struct incident *i, struct trace *t, co
 		late = late_find(t, k, i->lead, &m);
 	k = late ? late : k;
 	dump_observe_fault(c, k);
+	compare_codes(c, i, k);
 	before = case_observer(c, DUMP_OBSERVER);
 	join_address(c, i, t, k, &m);
 	fact_set_number(c, FACT_fault_lines, (double)m.n);

@@ -127,7 +127,8 @@ static void observe_assert(struct casefile *c, const struct culprit *k)
 		about = about_choices(c, &k->assertion, kernel);
 	else
 		about = assert_about_kernel(kernel, k->kernel_text ? k->kernel_text : "");
-	fact_set_text(c, FACT_assert_about, about);
+	if (about[0] || condition)	/* where the dump does not know it, what was printed may */
+		fact_set_text(c, FACT_assert_about, about);
 	if (condition)
 		set_bound(c, k, kernel, condition);
 	set_ignored(c, k, kernel);

@@ -487,11 +487,29 @@ static void observe_asserts(struct casefile *f, const struct text_assert *a, siz
 {
 	if (!n)
 		return;
+	fact_set_number(f, FACT_text_asserts, (double)a[0].count);
 	fact_set_number(f, FACT_fault_threads, (double)a[0].count);
 	fact_set_text(f, FACT_fault_kind, "");	/* only core dumps can say that */
 	fact_set_text(f, FACT_fault_what, "a device-side assert");
 	assert_facts_of_text(f, a[0].function ? a[0].function : "", a[0].condition, a[0].file, a[0].source_line,
 			     fact_text(f, FACT_text_stack));
+}
+
+/* Of several that were printed, the one that another input knows. */
+static void observe_same_assert(struct casefile *c, const struct text_assert *a, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (!strcmp(a[i].condition, fact_text(c, FACT_assert_condition)))
+			return observe_asserts(c, &a[i], 1);
+	observe_asserts(c, a, n);
+}
+
+/* After a failed assertion every call returns that error. */
+static void compare_assert(struct casefile *c, const struct text_assert *a, uint32_t code, const char *who)
+{
+	if (cuda_errors_contradict(code, CODE_ASSERT))
+		case_contradiction(c, pool_printf(c->pool, "a kernel printed that `%s` failed, but %s %u (%s)",
+						  a->condition, who, code, cuda_error_name(code)));
 }
 
 /* Next to an input that knows the failure better, a text adds only what that one cannot know: a printed assertion, the
@@ -501,16 +519,19 @@ static void observe_beside(struct casefile *c, const struct text_view *v)
 	const struct text_event *e = v->event;
 	const struct text_assert *a;
 	size_t n = log_asserts(v->log, v->past, e, &a);
+	uint32_t code = (uint32_t)fact_number(c, FACT_error_code, 0);
 	int at = e ? text_where(e) : -1;
 
-	if (n && fact_number(c, FACT_error_code, 0) == CODE_ASSERT)
-		observe_asserts(c, a, n);
+	if (n && code == CODE_ASSERT)
+		observe_same_assert(c, a, n);
+	else if (n)
+		compare_assert(c, a, code, "a call returned");
 	if (at >= 0 && !c->line[LINE_where].file && !c->line[LINE_noticed].file)
 		c->line[LINE_noticed] = line_of_frame(c, &e->frame[at]);
 	if (e)
 		facts_from_message(c, e->message);
 	fill_xids(c, v->log);
-	tell_error(c, e, a, n);
+	facts_of_settings(c, &log_env(v->log)->settings);
 }
 
 /* The rank that a collective waited for ended with an exception of its own, which may have nothing to do with GPUs. */
@@ -543,7 +564,8 @@ static void observe_alone(struct casefile *f, const struct text_view *v)
 	const struct text_assert *a;
 	size_t n = log_asserts(l, v->past, e, &a);
 	bool first = n && (!e || a[0].order <= e->order);
-	uint32_t code = first ? CODE_ASSERT : e ? text_code(e->message) : 0;	/* whatever was noticed later comes from the assertion */
+	uint32_t said = e ? text_code(e->message) : 0;
+	uint32_t code = first ? CODE_ASSERT : said;	/* whatever was noticed later comes from the assertion */
 
 	fact_set_flag(f, FACT_text_is, true);
 	fact_set_flag(f, FACT_text_error, (e && !e->warning) || n);
@@ -551,10 +573,6 @@ static void observe_alone(struct casefile *f, const struct text_view *v)
 	fact_set_flag(f, FACT_text_cut, e && e->cut && !e->message[0]);
 	fact_set_flag(f, FACT_text_peer, e && e->peer);
 	fact_set_text(f, FACT_text_crashed, log_crashed(l));
-	if (e) {
-		fact_set_number(f, FACT_text_line, (double)e->line);
-		fact_set_text(f, FACT_text_file, e->file);
-	}
 	observe_event(f, e, code);
 	observe_traceback(f, e);
 	fill_where(f, e);
@@ -566,9 +584,9 @@ static void observe_alone(struct casefile *f, const struct text_view *v)
 	observe_arrivals(f, e ? e->message : "");
 	fact_set_number(f, FACT_text_asserts, 0);
 	fact_set_flag(f, FACT_text_assert_first, first);
-	if (n)
-		fact_set_number(f, FACT_text_asserts, (double)a[0].count);
 	observe_asserts(f, a, n);
+	if (first)
+		compare_assert(f, a, said, "the error is");
 	fill_memory_of_text(f, e, code);
 	facts_of_text_machine(f, log_env(l));
 	fill_mode(f, log_env(l), e);
@@ -576,29 +594,75 @@ static void observe_alone(struct casefile *f, const struct text_view *v)
 		fact_set_flag(f, FACT_error_async, false);
 	fill_xids(f, l);
 	observe_torch(f, l, e);
-	tell_error(f, e, a, n);
 }
 
-static void observe(struct casefile *c, const struct text_view *v)
+/* Unless another input has a call of CUDA's that failed. */
+static bool is_all_there_is(const struct casefile *c)
+{
+	return fact_number(c, FACT_error_code, 0) == 0;
+}
+
+static void observe(struct casefile *c, const struct text_view *v, const char *observer)
+{
+	const char *before = case_observer(c, observer);
+
+	if (is_all_there_is(c))
+		observe_alone(c, v);
+	else
+		observe_beside(c, v);
+	case_observer(c, before);
+}
+
+/* The text that was given can be quoted. */
+static void observe_given(struct casefile *c, const struct text_view *v)
 {
 	const char *before = case_observer(c, TEXT_OBSERVER);
+	const struct text_event *e = v->event;
+	const struct text_assert *a;
+	size_t n = log_asserts(v->log, v->past, e, &a);
 
-	if (fact_known(c, FACT_error_code))
-		observe_beside(c, v);
-	else
-		observe_alone(c, v);
+	if (e && is_all_there_is(c)) {
+		fact_set_number(c, FACT_text_line, (double)e->line);
+		fact_set_text(c, FACT_text_file, e->file);
+	}
+	observe(c, v, TEXT_OBSERVER);
+	tell_error(c, e, a, n);
 	case_observer(c, before);
+}
+
+/* Where two texts have a word, the first one counts. */
+static void add_hits(struct casefile *c, const struct text_view *v)
+{
+	const struct text_hit *of_text, *old = c->hits;
+	size_t n = log_hits(v->log, v->past, c->pool, &of_text), n_old = c->n_hits, i = 0, k = 0;
+	struct text_hit *all = pool_alloc(c->pool, (n + n_old + 1) * sizeof(*all));
+
+	c->hits = all;
+	c->n_hits = 0;
+	while (i < n_old || k < n) {
+		int order = i == n_old ? 1 : k == n ? -1 : strcmp(old[i].words, of_text[k].words);
+
+		all[c->n_hits++] = order <= 0 ? old[i] : of_text[k];
+		i += order <= 0;
+		k += order >= 0;
+	}
 }
 
 void text_observe_event(struct casefile *c, const struct text_log *l, const struct text_event *e)
 {
-	observe(c, &(struct text_view){.log = l, .event = e});
+	observe_given(c, &(struct text_view){.log = l, .event = e});
 }
 
 void text_observe(struct casefile *c, const struct text_view *v)
 {
-	c->n_hits = log_hits(v->log, v->past, c->pool, &c->hits);
-	observe(c, v);
+	add_hits(c, v);
+	observe_given(c, v);
+}
+
+void words_observe(struct casefile *c, const struct text_view *v)
+{
+	add_hits(c, v);
+	observe(c, v, EXCEPTION_OBSERVER);
 }
 
 void text_observe_failure(struct casefile *c, const struct text_view *v, const struct text_hit *told)

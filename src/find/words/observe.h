@@ -22,6 +22,12 @@ void text_observe_event(struct casefile *c, const struct text_log *l, const stru
 /* Everything that the text says. */
 void text_observe(struct casefile *c, const struct text_view *v);
 
+/* The same of the words that a recording has, which was observed before: what the process printed, and the exception that ended it. Read under
+ * these names. */
+#define WORDS_PRINTED "what it printed"
+#define WORDS_RAISED "the exception"
+void words_observe(struct casefile *c, const struct text_view *v);
+
 /* And which causes its words speak for. `told`: a failure that is told, not shown; NULL: none is. */
 void text_observe_failure(struct casefile *c, const struct text_view *v, const struct text_hit *told);
 

@@ -32,6 +32,8 @@ json_t *xid_to_json(const struct xid_log *log)
 	}
 	for (i = 0; i < log->n; i++)
 		json_array_append_new(lines, json_text(log->line[i].text));
+	for (i = 0; i < log->n_kills; i++)
+		json_array_append_new(lines, json_text(log->kill[i].text));
 	return JSON_OF(J_BOOL("readable", log->readable), J_BOOL("lost", log->lost), J_VALUE("lines", lines));
 }
 
