@@ -5,9 +5,11 @@
 
 #include "case/assert.h"
 #include "case/signature.h"
+#include "find/failure/asserting.h"
 #include "find/failure/observe.h"
 #include "find/failure/place.h"
 #include "find/failure/suspects.h"
+#include "find/words/printed_assert.h"
 #include "read/recording/trace.h"
 
 static void facts_of_stack(struct casefile *f, const struct trace *t, uint32_t stack)
@@ -27,6 +29,7 @@ static void facts_of_stack(struct casefile *f, const struct trace *t, uint32_t s
 struct search {
 	struct casefile *facts;
 	struct trace *trace;
+	const struct text_assert *said;	/* NULL = the driver printed none */
 	const char *kernel, *about, *op;	/* NULL = none was found yet */
 	uint32_t stack;			/* of its launch; 0 when there were several lines */
 	struct place place;
@@ -46,9 +49,10 @@ static void assert_consider(void *arg, const struct cw_launch *l)
 	struct search *q = arg;
 	const char *full = l->func ? trace_function_name(q->trace, l->func) : "";
 	const char *name = kernel_short_name(full, q->facts->pool);
-	const char *about = assert_about_kernel(name, full), *op = stack_torch_op(q->trace, l->stack);
+	const char *about = q->said ? assert_about_condition(name, q->said->condition) : assert_about_kernel(name, full);
+	const char *op = stack_torch_op(q->trace, l->stack);
 
-	if (!about[0])
+	if (!about[0] && !q->said)
 		return;
 	if (!q->kernel) {
 		q->kernel = name;
@@ -65,11 +69,11 @@ static void assert_consider(void *arg, const struct cw_launch *l)
 		q->stack = 0;
 }
 
-uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed)
+uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed, const struct asserting *a)
 {
-	struct search q = {.facts = f, .trace = t};
+	struct search q = {.facts = f, .trace = t, .said = a->line};
 
-	suspects_each(t, noticed, assert_consider, &q);
+	suspects_asserting(t, noticed, a, f->pool, assert_consider, &q);
 	if (!q.kernel || q.differ)
 		return 0;
 	fact_set_text(f, FACT_assert_kernel, q.kernel);
