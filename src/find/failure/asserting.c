@@ -13,11 +13,14 @@
 #include "base/pool.h"
 #include "base/str.h"
 #include "case/signature.h"
+#include "case/source.h"
 #include "compat/cuda_errors.h"
 #include "find/failure/incident.h"
 #include "find/words/printed_assert.h"
 #include "read/recording/printed_lines.h"
 #include "read/recording/trace.h"
+
+#define FUNCTION_LINES 1000	/* of a kernel in Python, at most */
 
 static const struct { const char *file, *function; } compiled[] = {
 #define COMPILED(file, function) {file, function},
@@ -32,6 +35,22 @@ static const char *plain_function(const char *function, struct pool *pool)
 	while ((s = strstr(name, "::")) != NULL)
 		name = s + 2;
 	return str_starts(name, "operator") || !strcmp(name, "unknown") ? "" : name;
+}
+
+/* Triton does not say which function it was; the file does: "def gather(x):" before the line. */
+static const char *python_function(struct source_book *book, const char *file, uint32_t line, struct pool *pool)
+{
+	const char *source, *name;
+
+	for (uint32_t n = line; n > 0 && n + FUNCTION_LINES > line; n--) {
+		source = source_line(book, file, n, pool, NULL);
+		if (!source)
+			return "";
+		name = source + strspn(source, " \t");
+		if (str_starts(name, "def "))
+			return pool_copy(pool, name + 4, strcspn(name + 4, "( :"));
+	}
+	return "";
 }
 
 static const struct text_assert *parse(const struct printed_line *p, struct pool *pool)
@@ -59,6 +78,8 @@ void asserting_find(struct asserting *a, const struct incident *i, const struct 
 		memcpy(a->thread, list[k].thread, sizeof(a->thread));
 	}
 	a->function = a->line && a->line->function ? plain_function(a->line->function, pool) : "";
+	if (a->line && a->line->file && str_ends(a->line->file, ".py") && !a->function[0])
+		a->function = python_function(trace_sources(t), a->line->file, a->line->source_line, pool);
 }
 
 static const char *file_name(const char *path)
@@ -120,7 +141,7 @@ static enum fits fits_file(const char *mangled, const char *path)
 	for (size_t i = 0; str_starts(mangled, "_ZN2at6native") && strstr(path, "ATen/") && i < sizeof(compiled) / sizeof(compiled[0]); i++)
 		if (has_function(mangled, compiled[i].function))
 			return !strcmp(file, compiled[i].file) ? FITS_FILE : str_ends(file, ".cu") ? FITS_NOT : FITS_PERHAPS;
-	return str_ends(file, ".py") && own ? FITS_NOT : FITS_PERHAPS;
+	return str_ends(file, ".py") && (own || str_starts(mangled, "_ZN2at")) ? FITS_NOT : FITS_PERHAPS;
 }
 
 enum fits asserting_fits(const struct asserting *a, struct trace *t, const struct cw_launch *l, struct pool *pool)

@@ -29,7 +29,7 @@ static void facts_of_stack(struct casefile *f, const struct trace *t, uint32_t s
 struct search {
 	struct casefile *facts;
 	struct trace *trace;
-	const struct text_assert *said;	/* NULL = the driver printed none */
+	const struct asserting *asserting;
 	const char *kernel, *about, *op;	/* NULL = none was found yet */
 	uint32_t stack;			/* of its launch; 0 when there were several lines */
 	struct place place;
@@ -44,15 +44,25 @@ static bool same_line(const struct search *q, uint32_t stack)
 				     p.line == q->place.line && !strcmp(p.file, q->place.file));
 }
 
+/* What it would have asserted; NULL: nothing that is known, or not what was printed. */
+static const char *about_suspect(const struct search *q, const struct cw_launch *l, const char *name, const char *full)
+{
+	const struct text_assert *said = q->asserting->line;
+	const char *about = assert_about_kernel(name, full), *printed = said ? assert_about_condition(name, said->condition) : "";
+
+	if (said && asserting_fits(q->asserting, q->trace, l, q->facts->pool) > FITS_PERHAPS)
+		return printed;
+	return about[0] && (!printed[0] || !strcmp(about, printed)) ? about : NULL;
+}
+
 static void assert_consider(void *arg, const struct cw_launch *l)
 {
 	struct search *q = arg;
 	const char *full = l->func ? trace_function_name(q->trace, l->func) : "";
 	const char *name = kernel_short_name(full, q->facts->pool);
-	const char *about = q->said ? assert_about_condition(name, q->said->condition) : assert_about_kernel(name, full);
-	const char *op = stack_torch_op(q->trace, l->stack);
+	const char *about = about_suspect(q, l, name, full), *op = stack_torch_op(q->trace, l->stack);
 
-	if (!about[0] && !q->said)
+	if (!about)
 		return;
 	if (!q->kernel) {
 		q->kernel = name;
@@ -71,7 +81,7 @@ static void assert_consider(void *arg, const struct cw_launch *l)
 
 uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed, const struct asserting *a)
 {
-	struct search q = {.facts = f, .trace = t, .said = a->line};
+	struct search q = {.facts = f, .trace = t, .asserting = a};
 
 	suspects_asserting(t, noticed, a, f->pool, assert_consider, &q);
 	if (!q.kernel || q.differ)
