@@ -50,7 +50,8 @@ static bool store(const struct elf_object *o, void **slot, void *value)
 	return true;
 }
 
-static uint32_t redirect_in(const struct elf_object *o, int64_t table, int64_t size, uint64_t skip, const struct elf_import *list, size_t n)
+static uint32_t redirect_in(const struct elf_object *o, int64_t table, int64_t size, uint64_t skip,
+			    const struct elf_import *list, size_t n)
 {
 	const ElfW(Rela) *r = elf_table(o, table), *end = r ? r + elf_dynamic(o, size) / sizeof(*r) : NULL;
 	const ElfW(Sym) *sym = elf_table(o, DT_SYMTAB);

@@ -211,58 +211,7 @@ int __dprintf_chk(int, int, const char *, ...);
 int __vdprintf_chk(int, int, const char *, va_list);
 int _IO_putc(int, FILE *);
 
-/* The words before the call: writing to a pipe that nobody reads may end the process. */
-#define SAY_FORMAT(stream)                               \
-	va_list args, copy;                              \
-	int printed, to = (stream);                      \
-                                                         \
-	va_start(args, format);                          \
-	if (to) {                                        \
-		va_copy(copy, args);                     \
-		said_format(to, format, copy);           \
-		va_end(copy);                            \
-	}
-#define SAID_FORMAT(call)  \
-	printed = call;    \
-	va_end(args);      \
-	return printed
-
-static int words_fprintf(FILE *file, const char *format, ...)
-{
-	SAY_FORMAT(stream_of(file));
-	SAID_FORMAT(vfprintf(file, format, args));
-}
-
-static int words___fprintf_chk(FILE *file, int flag, const char *format, ...)
-{
-	SAY_FORMAT(stream_of(file));
-	SAID_FORMAT(__vfprintf_chk(file, flag, format, args));
-}
-
-static int words_printf(const char *format, ...)
-{
-	SAY_FORMAT(OUT);
-	SAID_FORMAT(vprintf(format, args));
-}
-
-static int words___printf_chk(int flag, const char *format, ...)
-{
-	SAY_FORMAT(OUT);
-	SAID_FORMAT(__vprintf_chk(flag, format, args));
-}
-
-static int words_dprintf(int fd, const char *format, ...)
-{
-	SAY_FORMAT(stream_of_descriptor(fd));
-	SAID_FORMAT(vdprintf(fd, format, args));
-}
-
-static int words___dprintf_chk(int fd, int flag, const char *format, ...)
-{
-	SAY_FORMAT(stream_of_descriptor(fd));
-	SAID_FORMAT(__vdprintf_chk(fd, flag, format, args));
-}
-
+/* The words come before the call: writing to a pipe that nobody reads may end the process. */
 static void say_list(int stream, const char *format, va_list args)
 {
 	va_list copy;
@@ -274,41 +223,41 @@ static void say_list(int stream, const char *format, va_list args)
 	va_end(copy);
 }
 
-static int words_vfprintf(FILE *file, const char *format, va_list args)
-{
-	say_list(stream_of(file), format, args);
-	return vfprintf(file, format, args);
-}
-
-static int words___vfprintf_chk(FILE *file, int flag, const char *format, va_list args)
-{
-	say_list(stream_of(file), format, args);
-	return __vfprintf_chk(file, flag, format, args);
-}
-
-static int words_vprintf(const char *format, va_list args)
-{
-	say_list(OUT, format, args);
-	return vprintf(format, args);
-}
-
-static int words___vprintf_chk(int flag, const char *format, va_list args)
-{
-	say_list(OUT, format, args);
-	return __vprintf_chk(flag, format, args);
-}
-
-static int words_vdprintf(int fd, const char *format, va_list args)
-{
-	say_list(stream_of_descriptor(fd), format, args);
-	return vdprintf(fd, format, args);
-}
-
-static int words___vdprintf_chk(int fd, int flag, const char *format, va_list args)
-{
-	say_list(stream_of_descriptor(fd), format, args);
-	return __vdprintf_chk(fd, flag, format, args);
-}
+/* Functions that take their arguments one by one, and those that take them as a list. `call` has them as a list. */
+#define PRINTS(name, stream, params, call)      \
+	static int words_##name params          \
+	{                                       \
+		va_list args;                   \
+		int n;                          \
+\
+		va_start(args, format);         \
+		say_list(stream, format, args); \
+		n = call;                       \
+		va_end(args);                   \
+		return n;                       \
+	}
+#define LISTS(name, stream, params, call)       \
+	static int words_##name params          \
+	{                                       \
+		say_list(stream, format, args); \
+		return call;                    \
+	}
+PRINTS(fprintf, stream_of(file), (FILE * file, const char *format, ...), vfprintf(file, format, args))
+PRINTS(__fprintf_chk, stream_of(file), (FILE * file, int flag, const char *format, ...),
+       __vfprintf_chk(file, flag, format, args))
+PRINTS(printf, OUT, (const char *format, ...), vprintf(format, args))
+PRINTS(__printf_chk, OUT, (int flag, const char *format, ...), __vprintf_chk(flag, format, args))
+PRINTS(dprintf, stream_of_descriptor(fd), (int fd, const char *format, ...), vdprintf(fd, format, args))
+PRINTS(__dprintf_chk, stream_of_descriptor(fd), (int fd, int flag, const char *format, ...),
+       __vdprintf_chk(fd, flag, format, args))
+LISTS(vfprintf, stream_of(file), (FILE * file, const char *format, va_list args), vfprintf(file, format, args))
+LISTS(__vfprintf_chk, stream_of(file), (FILE * file, int flag, const char *format, va_list args),
+      __vfprintf_chk(file, flag, format, args))
+LISTS(vprintf, OUT, (const char *format, va_list args), vprintf(format, args))
+LISTS(__vprintf_chk, OUT, (int flag, const char *format, va_list args), __vprintf_chk(flag, format, args))
+LISTS(vdprintf, stream_of_descriptor(fd), (int fd, const char *format, va_list args), vdprintf(fd, format, args))
+LISTS(__vdprintf_chk, stream_of_descriptor(fd), (int fd, int flag, const char *format, va_list args),
+      __vdprintf_chk(fd, flag, format, args))
 
 static void say_text(const FILE *file, const char *s, size_t n)
 {
@@ -332,7 +281,7 @@ static int words_puts(const char *s)
 #define BYTES(name)                                                                        \
 	static size_t words_##name(const void *s, size_t size, size_t n, FILE *file)       \
 	{                                                                                  \
-		say_text(file, s, size * n);                                               \
+		say_text(file, s, (size) * (n));                                           \
 		return name(s, size, n, file);                                             \
 	}
 #define LETTER(name)                                     \
@@ -388,10 +337,10 @@ static ssize_t words_writev(int fd, const struct iovec *part, int n)
 	return writev(fd, part, n);
 }
 
-#define WORDS(X)                                                                                                        \
-	X(fprintf) X(__fprintf_chk) X(printf) X(__printf_chk) X(dprintf) X(__dprintf_chk)                               \
-	X(vfprintf) X(__vfprintf_chk) X(vprintf) X(__vprintf_chk) X(vdprintf) X(__vdprintf_chk)                         \
-	X(puts) X(fputs) X(fputs_unlocked) X(fwrite) X(fwrite_unlocked) X(fputc) X(fputc_unlocked) X(putc) X(putc_unlocked) \
+#define WORDS(X) \
+	X(fprintf) X(__fprintf_chk) X(printf) X(__printf_chk) X(dprintf) X(__dprintf_chk) X(vfprintf) \
+	X(__vfprintf_chk) X(vprintf) X(__vprintf_chk) X(vdprintf) X(__vdprintf_chk) X(puts) X(fputs) \
+	X(fputs_unlocked) X(fwrite) X(fwrite_unlocked) X(fputc) X(fputc_unlocked) X(putc) X(putc_unlocked) \
 	X(_IO_putc) X(putchar) X(putchar_unlocked) X(write) X(writev)
 
 static uint32_t redirect(void)
@@ -403,7 +352,8 @@ static uint32_t redirect(void)
 	};
 	struct elf_object driver;
 
-	return elf_object_at(door(ENTRY_cuInit), &driver) ? elf_redirect(&driver, list, sizeof(list) / sizeof(list[0])) : 0;
+	return elf_object_at(door(ENTRY_cuInit), &driver) ? elf_redirect(&driver, list, sizeof(list) / sizeof(list[0]))
+							  : 0;
 }
 
 /* The driver's references stay redirected in a forked child that starts over; its words are its own. */

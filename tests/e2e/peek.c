@@ -257,15 +257,16 @@ static void print_handlers(const struct cw_header *h)
 
 static void print_line(const char *kind, const struct cw_printed_line *l)
 {
-	printf("%s %llu %u [%u,%u,%u] [%u,%u,%u] %s\n", kind, (unsigned long long)l->count, l->stream, l->block[0], l->block[1], l->block[2],
-	       l->thread[0], l->thread[1], l->thread[2], l->text);
+	printf("%s %llu %u [%u,%u,%u] [%u,%u,%u] %s\n", kind, (unsigned long long)l->count, l->stream, l->block[0],
+	       l->block[1], l->block[2], l->thread[0], l->thread[1], l->thread[2], l->text);
 }
 
 /* What was printed: kind, times, descriptor, first block and thread, the line. */
 static void print_printed(const struct cw_header *h)
 {
 	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
-		const struct cw_printed *p = h->chunk[i].kind == CW_CHUNK_PRINTED ? at(h->chunk[i].off, sizeof(*p)) : NULL;
+		const struct cw_printed *p =
+			h->chunk[i].kind == CW_CHUNK_PRINTED ? at(h->chunk[i].off, sizeof(*p)) : NULL;
 
 		if (!p)
 			continue;

@@ -3,7 +3,7 @@
 import os
 import signal
 
-from rules_asserts import GATHER, INDEX, NLL, OWN, program
+from rules_asserts import GATHER, INDEX, NLL, OWN, WITHOUT_A_DUMP, program
 from toolbox import each, same
 
 NAMES = ("fprintf __fprintf_chk vfprintf __vfprintf_chk dprintf __dprintf_chk vdprintf __vdprintf_chk fputs fputs_unlocked fwrite fwrite_unlocked "
@@ -221,10 +221,11 @@ def rule__a_line_of_python_names_the_triton_kernel_that_has_it(box):
 
 def rule__where_the_words_cannot_be_taken_the_kernels_still_tell(box):
     """A driver that writes by a system call of its own."""
-    for kernel, cause in ((NLL, "label-out-of-range"), (INDEX, "index-out-of-range"), (OWN, "kernel-assert")):
-        run = box.under(box.script(program(kernel, "cudrv.launch(bad, (1,), (1,))")), "--no-core-dump", gpu="sim:tiny,own_words")
+    for kernel, call, function, cause in WITHOUT_A_DUMP:
+        run = box.under(box.script(program(kernel, call, function)), "--no-core-dump", gpu="sim:tiny,own_words")
         verdict = box.verdict(run)
         same((verdict["cause"], verdict["certainty"], verdict["fault"]), (cause, "likely", None), kernel[0])
+        same(printed(box, run, "assertion"), [], "kept")
 
 
 PLACES = {"closed": "os.close(2)", "null": "os.dup2(os.open('/dev/null', os.O_WRONLY), 2)",

@@ -138,7 +138,9 @@ static enum fits fits_file(const char *mangled, const char *path)
 	/* a header's assertion can be in any kernel, a source file's only in its own */
 	if (str_ends(file, ".cu") && own)
 		return names_file(own, file) ? FITS_FILE : FITS_NOT;
-	for (size_t i = 0; str_starts(mangled, "_ZN2at6native") && strstr(path, "ATen/") && i < sizeof(compiled) / sizeof(compiled[0]); i++)
+	for (size_t i = 0;
+	     str_starts(mangled, "_ZN2at6native") && strstr(path, "ATen/") && i < sizeof(compiled) / sizeof(compiled[0]);
+	     i++)
 		if (has_function(mangled, compiled[i].function))
 			return !strcmp(file, compiled[i].file) ? FITS_FILE : str_ends(file, ".cu") ? FITS_NOT : FITS_PERHAPS;
 	return str_ends(file, ".py") && (own || str_starts(mangled, "_ZN2at")) ? FITS_NOT : FITS_PERHAPS;

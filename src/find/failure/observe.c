@@ -370,8 +370,9 @@ void recording_observe_suspects(struct casefile *c, const struct incident *i, st
 	    place_of_stack(t, assert_facts_of_suspects(c, t, i->lead, &asserting), &asserts))
 		s->where = asserts;
 	if (found->cleared)
-		case_evidence(c, "driver", pool_printf(c->pool, "of %zu launches since the last successful synchronization, %zu %s of a kernel that can have printed that",
-				       found->launches + found->cleared, found->launches, found->launches == 1 ? "is" : "are"));
+		case_evidence(c, "driver",
+			      pool_printf(c->pool, "%zu of %zu launches since the last successful synchronization fit what was printed",
+					  found->launches, found->launches + found->cleared));
 	case_observer(c, before);
 }
 

@@ -48,7 +48,8 @@ void fill_hang(struct casefile *f, const struct incident *i, const struct trace 
 /* Without a dump: the suspects that are known to assert, when all of them check the same thing, or that fit the assertion that the driver
  * printed. The stack of their launch; 0 when there is none, or more than one. */
 struct asserting;
-uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed, const struct asserting *a);
+uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed,
+				  const struct asserting *a);
 
 /* What the driver printed: the assertion, where no dump knows better, and all words. */
 void observe_printed(struct casefile *c, const struct incident *i, const struct trace *t);

@@ -48,7 +48,8 @@ static bool same_line(const struct search *q, uint32_t stack)
 static const char *about_suspect(const struct search *q, const struct cw_launch *l, const char *name, const char *full)
 {
 	const struct text_assert *said = q->asserting->line;
-	const char *about = assert_about_kernel(name, full), *printed = said ? assert_about_condition(name, said->condition) : "";
+	const char *about = assert_about_kernel(name, full),
+		   *printed = said ? assert_about_condition(name, said->condition) : "";
 
 	if (said && asserting_fits(q->asserting, q->trace, l, q->facts->pool) > FITS_PERHAPS)
 		return printed;
@@ -79,7 +80,8 @@ static void assert_consider(void *arg, const struct cw_launch *l)
 		q->stack = 0;
 }
 
-uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed, const struct asserting *a)
+uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed,
+				  const struct asserting *a)
 {
 	struct search q = {.facts = f, .trace = t, .asserting = a};
 

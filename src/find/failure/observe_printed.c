@@ -18,6 +18,7 @@
 static void fill_assertion(struct casefile *c, const struct asserting *a)
 {
 	const struct text_assert *said = a->line;
+	const char *kernel = fact_text_or_null(c, FACT_assert_kernel);
 	double bound;
 
 	if (fact_known(c, FACT_assert_condition))
@@ -29,7 +30,7 @@ static void fill_assertion(struct casefile *c, const struct asserting *a)
 	fact_set_text(c, FACT_assert_function, said->function);
 	if (!fact_text(c, FACT_assert_about)[0])
 		fact_set_text(c, FACT_assert_about,
-			      assert_about_condition(fact_text_or_null(c, FACT_assert_kernel) ? fact_text(c, FACT_assert_kernel) : a->function, said->condition));
+			      assert_about_condition(kernel ? kernel : a->function, said->condition));
 	if (!fact_known(c, FACT_assert_bound) && assert_bound_in_text(said->condition, &bound))
 		fact_set_number(c, FACT_assert_bound, bound);
 	if (fact_known(c, FACT_fault_kind))
@@ -44,8 +45,9 @@ static void fill_assertion(struct casefile *c, const struct asserting *a)
 static void tell(struct casefile *c, const struct printed_line *p)
 {
 	case_evidence(c, p->assertion || p->stream == 2 ? "driver" : "kernel",
-		      p->count == 1 ? pool_printf(c->pool, "printed: %s", p->text) :
-				      pool_printf(c->pool, "printed %llu times: %s", (unsigned long long)p->count, p->text));
+		      p->count == 1
+			      ? pool_printf(c->pool, "printed: %s", p->text)
+			      : pool_printf(c->pool, "printed %llu times: %s", (unsigned long long)p->count, p->text));
 }
 
 void observe_printed(struct casefile *c, const struct incident *i, const struct trace *t)

@@ -122,7 +122,8 @@ static void each_fitting(void *arg, const struct cw_launch *l)
 		q->cleared++;
 }
 
-size_t suspects_asserting(struct trace *t, const struct cw_failure *noticed, const struct asserting *a, struct pool *pool, suspect_fn *each, void *arg)
+size_t suspects_asserting(struct trace *t, const struct cw_failure *noticed, const struct asserting *a,
+			  struct pool *pool, suspect_fn *each, void *arg)
 {
 	struct fitting q = {.asserting = a, .trace = t, .pool = pool, .each = each, .arg = arg};
 
@@ -159,7 +160,8 @@ static void suspect_add(void *arg, const struct cw_launch *l)
 		s->line[s->n++] = (struct suspect){.place = p, .func = l->func, .launches = 1};
 }
 
-void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed, const struct asserting *a, struct pool *pool)
+void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed, const struct asserting *a,
+		   struct pool *pool)
 {
 	struct search q = {s, t};
 

@@ -40,9 +40,11 @@ launches_fn suspects_each;
 launches_fn launches_each;
 
 /* Those of them whose kernels fit the assertion that the driver printed best; all, if it printed none or their names do not say. */
-size_t suspects_asserting(struct trace *t, const struct cw_failure *noticed, const struct asserting *a, struct pool *pool, suspect_fn *each, void *arg);
+size_t suspects_asserting(struct trace *t, const struct cw_failure *noticed, const struct asserting *a,
+			  struct pool *pool, suspect_fn *each, void *arg);
 
 /* The same by lines. */
-void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed, const struct asserting *a, struct pool *pool);
+void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed, const struct asserting *a,
+		   struct pool *pool);
 
 #endif

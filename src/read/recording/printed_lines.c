@@ -43,7 +43,8 @@ static int in_order(const void *a, const void *b)
 	return x->ticks < y->ticks ? -1 : x->ticks > y->ticks;
 }
 
-static size_t take(const struct cw_printed_line *from, size_t n, bool assertion, struct printed_line *to, struct pool *pool)
+static size_t take(const struct cw_printed_line *from, size_t n, bool assertion, struct printed_line *to,
+		   struct pool *pool)
 {
 	size_t found = 0;
 
@@ -67,7 +68,8 @@ static size_t take_open(const struct cw_printed_line *open, struct printed_line 
 
 	for (uint32_t i = 0; i < 2; i++)
 		if (open[i].length)
-			to[found++] = (struct printed_line){.text = clean(&open[i], pool), .count = 1, .ticks = UINT64_MAX, .stream = i + 1};
+			to[found++] = (struct printed_line){
+				.text = clean(&open[i], pool), .count = 1, .ticks = UINT64_MAX, .stream = i + 1};
 	return found;
 }
 

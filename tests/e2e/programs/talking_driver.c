@@ -82,9 +82,11 @@ static long write_all(const char *s, size_t n)
 }
 
 static const char *const name[] = {
-	"fprintf", "__fprintf_chk", "vfprintf", "__vfprintf_chk", "dprintf", "__dprintf_chk", "vdprintf", "__vdprintf_chk", "fputs", "fputs_unlocked",
-	"fwrite", "fwrite_unlocked", "fputc", "fputc_unlocked", "putc", "putc_unlocked", "_IO_putc", "write", "writev", "pointer", "write_all",
-	"printf", "__printf_chk", "vprintf", "__vprintf_chk", "puts", "putchar", "putchar_unlocked", "pieces",
+	"fprintf",	 "__fprintf_chk",  "vfprintf",	"__vfprintf_chk",   "dprintf",	    "__dprintf_chk",
+	"vdprintf",	 "__vdprintf_chk", "fputs",	"fputs_unlocked",   "fwrite",	    "fwrite_unlocked",
+	"fputc",	 "fputc_unlocked", "putc",	"putc_unlocked",    "_IO_putc",	    "write",
+	"writev",	 "pointer",	   "write_all", "printf",	    "__printf_chk", "vprintf",
+	"__vprintf_chk", "puts",	   "putchar",	"putchar_unlocked", "pieces",
 };
 
 static long say(int way, int thread)
@@ -183,6 +185,7 @@ int cuMemFree_v2(unsigned long long address)
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
 		   unsigned shared, void *stream, void **params, void **extra)
 {
-	(void)f, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)params, (void)extra;
+	(void)f, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)params,
+		(void)extra;
 	return 0;
 }
