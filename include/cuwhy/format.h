@@ -759,7 +759,7 @@ struct cw_printed_line {
 struct cw_printed {
 	uint32_t redirected;		/* calls of the driver to libc that are watched; 0: none could be */
 	uint32_t pad;
-	uint64_t lost;			/* lines for which there was no room */
+	uint64_t lost;			/* lines for which there was no room; of kernels' own, no more than 1,000 are counted */
 	uint64_t reserved[6];
 	struct cw_printed_line assertion[CW_PRINTED_LINES];	/* "… block: […], thread: […] Assertion …" */
 	struct cw_printed_line other[CW_PRINTED_LINES];

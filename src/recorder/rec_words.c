@@ -15,12 +15,15 @@
 
 #include "rec.h"
 
+#define ENOUGH 1000			/* lines for which there is no room */
+
 enum { OUT = 1, ERR = 2 };		/* descriptors */
 
 static struct {
 	struct spin lock;
 	struct cw_printed *table;	/* NULL: no room for one */
 	uint32_t generation;		/* of the process image that has it */
+	_Atomic uint32_t unheard;	/* lines of kernels that found no room */
 	struct owed { const char *at; size_t n; uint64_t hash; } owed[2];	/* not written yet, by the last write() of each stream */
 } words;
 LOCK_LISTED(words, words.lock);
@@ -100,6 +103,8 @@ static void keep(struct cw_printed_line *line)
 		return;
 	}
 	shared_set(&t->lost, t->lost + 1);
+	if (line->stream == OUT)
+		atomic_fetch_add_explicit(&words.unheard, 1, memory_order_relaxed);
 }
 
 static void add(struct cw_printed_line *open, const char *s, size_t n)
@@ -192,14 +197,20 @@ static void said_format(int stream, const char *format, va_list args)
 	errno = saved;
 }
 
+/* A kernel that prints without end is not listened to for long: formatting everything twice would cost it a third more time. */
+static int listen_to(int stream)
+{
+	return stream == OUT && atomic_load_explicit(&words.unheard, memory_order_relaxed) >= ENOUGH ? 0 : stream;
+}
+
 static int stream_of(const FILE *file)
 {
-	return file == stderr ? ERR : file == stdout ? OUT : 0;
+	return file == stderr ? ERR : file == stdout ? listen_to(OUT) : 0;
 }
 
 static int stream_of_descriptor(int fd)
 {
-	return fd == OUT || fd == ERR ? fd : 0;
+	return fd == OUT || fd == ERR ? listen_to(fd) : 0;
 }
 
 /* Functions of libc without a declaration that can be relied on. */
@@ -245,24 +256,26 @@ static void say_list(int stream, const char *format, va_list args)
 PRINTS(fprintf, stream_of(file), (FILE * file, const char *format, ...), vfprintf(file, format, args))
 PRINTS(__fprintf_chk, stream_of(file), (FILE * file, int flag, const char *format, ...),
        __vfprintf_chk(file, flag, format, args))
-PRINTS(printf, OUT, (const char *format, ...), vprintf(format, args))
-PRINTS(__printf_chk, OUT, (int flag, const char *format, ...), __vprintf_chk(flag, format, args))
+PRINTS(printf, listen_to(OUT), (const char *format, ...), vprintf(format, args))
+PRINTS(__printf_chk, listen_to(OUT), (int flag, const char *format, ...), __vprintf_chk(flag, format, args))
 PRINTS(dprintf, stream_of_descriptor(fd), (int fd, const char *format, ...), vdprintf(fd, format, args))
 PRINTS(__dprintf_chk, stream_of_descriptor(fd), (int fd, int flag, const char *format, ...),
        __vdprintf_chk(fd, flag, format, args))
 LISTS(vfprintf, stream_of(file), (FILE * file, const char *format, va_list args), vfprintf(file, format, args))
 LISTS(__vfprintf_chk, stream_of(file), (FILE * file, int flag, const char *format, va_list args),
       __vfprintf_chk(file, flag, format, args))
-LISTS(vprintf, OUT, (const char *format, va_list args), vprintf(format, args))
-LISTS(__vprintf_chk, OUT, (int flag, const char *format, va_list args), __vprintf_chk(flag, format, args))
+LISTS(vprintf, listen_to(OUT), (const char *format, va_list args), vprintf(format, args))
+LISTS(__vprintf_chk, listen_to(OUT), (int flag, const char *format, va_list args), __vprintf_chk(flag, format, args))
 LISTS(vdprintf, stream_of_descriptor(fd), (int fd, const char *format, va_list args), vdprintf(fd, format, args))
 LISTS(__vdprintf_chk, stream_of_descriptor(fd), (int fd, int flag, const char *format, va_list args),
       __vdprintf_chk(fd, flag, format, args))
 
 static void say_text(const FILE *file, const char *s, size_t n)
 {
-	if (stream_of(file) && n)
-		said(stream_of(file), s, n);
+	int stream = stream_of(file);
+
+	if (stream && n)
+		said(stream, s, n);
 }
 
 static int words_puts(const char *s)
@@ -332,8 +345,10 @@ static ssize_t words_write(int fd, const void *s, size_t n)
 /* Whatever is written again of these counts again: nobody writes lines in pieces and watches how far each came. */
 static ssize_t words_writev(int fd, const struct iovec *part, int n)
 {
-	for (int i = 0; stream_of_descriptor(fd) && i < n; i++)
-		said(fd, part[i].iov_base, part[i].iov_len);
+	int stream = stream_of_descriptor(fd);
+
+	for (int i = 0; stream && i < n; i++)
+		said(stream, part[i].iov_base, part[i].iov_len);
 	return writev(fd, part, n);
 }
 
@@ -365,6 +380,7 @@ void words_start(void)
 		return;
 	words.table = chunk_new(CW_CHUNK_PRINTED, sizeof(*words.table), 0);
 	words.generation = rec.generation;
+	atomic_store(&words.unheard, 0);
 	if (words.table && !redirected)
 		redirected = redirect();
 	if (words.table) {

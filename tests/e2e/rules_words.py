@@ -158,6 +158,11 @@ def rule__what_kernels_print_is_kept_within_bounds_and_arrives_as_ever(box):
     same(plain.out.count("\n"), 500, "lines")
     same(printed(box, run, "other"), [("1", "1", "[0,0,0]", "[0,0,0]", "thread %d was given 0" % i) for i in range(8)], "kept")
     same([line for line in box.peek(run, "printed") if line.startswith("lost")], ["lost 492"], "counted")
+    argv = box.script(SAYS % 50 + "bad = cudrv.asserting(%r, %r)\ncudrv.launch(bad, (1,), (4,))\ncudrv.synchronize()\n" % (OWN[0], "%s:%d: %s: %s" % OWN[1:]))
+    plain, run = box.plain_sim(argv), box.under(argv, "--no-core-dump")
+    same(run.out, plain.out, "output of a kernel that prints a lot")
+    same([line for line in box.peek(run, "printed") if line.startswith("lost")], ["lost 1000"], "counted, to some number")
+    same(box.verdict(run)["fault"]["assert"]["condition"], OWN[4], "an assertion is heard after that")
 
 
 CROWD = """

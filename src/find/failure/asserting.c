@@ -67,18 +67,19 @@ void asserting_find(struct asserting *a, const struct incident *i, const struct 
 {
 	struct printed_line list[PRINTED_MAX];
 	size_t n = i->code == CODE_ASSERT || i->code == CODE_LAUNCH_FAILED ? trace_printed(t, list, pool) : 0;
+	const struct printed_line *first = NULL;
 
-	*a = (struct asserting){.line = NULL};
-	for (size_t k = 0; k < n && !a->line; k++) {
-		if (!list[k].assertion || list[k].ticks > i->lead->last_ticks)
-			continue;
-		a->line = parse(&list[k], pool);
-		a->count = list[k].count;
-		memcpy(a->block, list[k].block, sizeof(a->block));
-		memcpy(a->thread, list[k].thread, sizeof(a->thread));
-	}
-	a->function = a->line && a->line->function ? plain_function(a->line->function, pool) : "";
-	if (a->line && a->line->file && str_ends(a->line->file, ".py") && !a->function[0])
+	for (size_t k = 0; k < n && !first; k++)	/* in the order of time */
+		first = list[k].assertion ? &list[k] : NULL;
+	*a = (struct asserting){.line = first ? parse(first, pool) : NULL, .function = ""};
+	if (!a->line)
+		return;
+	a->count = first->count;
+	memcpy(a->block, first->block, sizeof(a->block));
+	memcpy(a->thread, first->thread, sizeof(a->thread));
+	if (a->line->function)
+		a->function = plain_function(a->line->function, pool);
+	if (a->line->file && str_ends(a->line->file, ".py") && !a->function[0])
 		a->function = python_function(trace_sources(t), a->line->file, a->line->source_line, pool);
 }
 
