@@ -569,6 +569,7 @@ check-gpu: parts
 	@$(PYTHON) tests/gpu/run.py --build $(B)
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
 	@$(PYTHON) tests/gpu/late.py --build $(B) --measure
+	@$(PYTHON) tests/gpu/driver_words.py --build $(B) --python $(PYTHON)
 	@$(PYTHON) tests/gpu/triton_asserts.py --build $(B) --python $(PYTHON)
 	@$(PYTHON) tests/gpu/thread_ranks.py --build $(B) --python $(PYTHON) --times 3
 	@$(PYTHON) tests/gpu/figures.py --build $(B)

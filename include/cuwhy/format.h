@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	10	/* raised when something was added */
+#define CW_MINOR	11	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -65,7 +65,8 @@
 	X(27, COMMS,      "NCCL's communicators: struct cw_comms") \
 	X(28, GUARD,      "what `cuwhy run --guard` did: struct cw_guard") \
 	X(29, TENSORS,    "tensors in the frames of the exception that ended the program: struct cw_tensor[]") \
-	X(30, HANDLERS,   "what would have caught an exception at each failure: struct cw_failure_handlers[]")
+	X(30, HANDLERS,   "what would have caught an exception at each failure: struct cw_failure_handlers[]") \
+	X(31, PRINTED,    "what the driver and the kernels printed: struct cw_printed")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -740,6 +741,31 @@ struct cw_comms {
 	struct cw_comm comm[CW_COMMS];
 };
 
+/* Since 2.11: lines that the driver printed, for kernels that fail an assertion or call printf. Each once: lines that differ
+ * only in the numbers of "block: [0,0,0], thread: [1,0,0]" are one, since the driver prints one for each thread. */
+#define CW_PRINTED_LINES	8u
+
+struct cw_printed_line {
+	uint64_t count;			/* times that it was printed; 0 = none yet */
+	uint64_t ticks;			/* when first */
+	uint32_t stream;		/* 1 standard output, 2 standard error */
+	uint32_t length;		/* of all of it, which may be longer than `text` */
+	uint32_t place, place_end;	/* where in `text` the block and the thread are; 0, 0: it names none */
+	uint32_t block[3], thread[3];	/* of the first */
+	uint64_t blocks[4];		/* bit (x + 31 y + 961 z) mod 256 of each block: no fewer than there are bits */
+	char text[1024 - 88];		/* the first, without the end of line */
+};
+
+struct cw_printed {
+	uint32_t redirected;		/* calls of the driver to libc that are watched; 0: none could be */
+	uint32_t pad;
+	uint64_t lost;			/* lines for which there was no room; of kernels' own, no more than 1,000 are counted */
+	uint64_t reserved[6];
+	struct cw_printed_line assertion[CW_PRINTED_LINES];	/* "… block: […], thread: […] Assertion …" */
+	struct cw_printed_line other[CW_PRINTED_LINES];
+	struct cw_printed_line open[2];	/* of each stream: a line that is not complete; its length so far, and no count */
+};
+
 struct cw_range {			/* memory of the process that came from no device */
 	uint64_t start, end;
 };
@@ -904,6 +930,8 @@ _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");
 _Static_assert(sizeof(struct cw_freed) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_range) == 16, "part of the file format");
 _Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");
+_Static_assert(sizeof(struct cw_printed_line) == 1024, "part of the file format");
+_Static_assert(sizeof(struct cw_printed) == 64 + 18 * 1024, "part of the file format");
 _Static_assert(sizeof(struct cw_guard) == 16 + 18 * 8 + 256, "part of the file format");
 
 #endif

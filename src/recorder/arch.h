@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Everything that depends on the processor, with arch_<name>.S and arch_<name>.map: the clock and the dlsym stub.
+ * Everything that depends on the processor, with arch_<name>.S and arch_<name>.map: the clock, the dlsym stub, relocations.
  * A port is one more branch here, one in src/portable/portable.h, and one more pair of files.
  */
 #ifndef CUWHY_ARCH_H
@@ -29,6 +29,9 @@ static inline uint64_t arch_ticks(void)
 {
 	return __rdtsc();
 }
+
+/* Relocations whose word becomes the address of a symbol: of a call, of a function that the code compares or passes on, in data. */
+#define ARCH_REFERENCES(X) X(R_X86_64_JUMP_SLOT) X(R_X86_64_GLOB_DAT) X(R_X86_64_64)
 #elif defined(__aarch64__)
 
 #define ARCH_PERSONALITY(name) __asm__(".cfi_personality 0x1b, " name)
@@ -48,6 +51,8 @@ static inline uint64_t arch_ticks(void)
 	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
 	return ticks;
 }
+
+#define ARCH_REFERENCES(X) X(R_AARCH64_JUMP_SLOT) X(R_AARCH64_GLOB_DAT) X(R_AARCH64_ABS64)
 #else
 #error "no port to this processor yet: see arch.h"
 #endif

@@ -102,15 +102,22 @@ static inline void *door(enum entry e)
 
 struct elf_object {
 	uintptr_t base, start, end;	/* load bias and the mapped range */
+	uintptr_t data, data_end;	/* what its own code may write, or could while it was being loaded: */
+	uintptr_t relro_end;		/* below this, the loader has made it read-only since */
 	const void *dynamic;
 	char name[256];
 };
 bool elf_find_object(const char *basename_prefix, struct elf_object *out);
 bool elf_object_at(const void *address, struct elf_object *out);
 void *elf_symbol(const struct elf_object *o, const char *name);
+uintptr_t elf_dynamic(const struct elf_object *o, int64_t tag);	/* DT_*; 0: there is none */
+const void *elf_table(const struct elf_object *o, int64_t tag);	/* the same, as an address */
 void *elf_symbol_anywhere(const char *name);	/* first object that defines it; ours is skipped */
 void *elf_symbol_after_us(const char *name);	/* first one behind us in lookup order */
 bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *soname, size_t size);
+/* Makes the object's own references to functions of these names lead to others; how many. */
+struct elf_import { const char *name; void *usual, *instead; };	/* usual: what it finds by itself. Found anything else: left alone */
+uint32_t elf_redirect(const struct elf_object *o, const struct elf_import *list, size_t n);
 /* The caller's object, and the library of that name (libcudart, libcublas) it was linked against. */
 bool elf_linked(const void *caller, const char *prefix, struct elf_object *who, struct elf_object *library);
 
@@ -637,6 +644,7 @@ static inline void wait_end(CUresult result)
 typedef void (*sim_given_anew)(uint64_t addr, size_t size);
 extern _Atomic(sim_given_anew) reads_given_anew;
 void reads_start(void);			/* after the first successful cuInit */
+void words_start(void);			/* likewise */
 
 /* PyTorch made a tensor of a block, or took it back: what the host wrote there is not the contents of the next one. */
 static inline void reads_block_anew(uint64_t addr, uint64_t size)

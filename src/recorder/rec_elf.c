@@ -24,19 +24,25 @@ static const void *dyn_ptr(const struct elf_object *o, ElfW(Addr) value)
 	return (const void *)(value < o->base ? value + o->base : value);
 }
 
+uintptr_t elf_dynamic(const struct elf_object *o, int64_t tag)
+{
+	for (const ElfW(Dyn) *d = o->dynamic; d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == tag)
+			return d->d_un.d_val;
+	return 0;
+}
+
+const void *elf_table(const struct elf_object *o, int64_t tag)
+{
+	uintptr_t value = elf_dynamic(o, tag);
+
+	return value ? dyn_ptr(o, value) : NULL;
+}
+
 static bool read_tables(const struct elf_object *o, struct tables *t)
 {
-	memset(t, 0, sizeof(*t));
-	for (const ElfW(Dyn) *d = o->dynamic; d && d->d_tag != DT_NULL; d++) {
-		if (d->d_tag == DT_SYMTAB)
-			t->sym = dyn_ptr(o, d->d_un.d_ptr);
-		else if (d->d_tag == DT_STRTAB)
-			t->str = dyn_ptr(o, d->d_un.d_ptr);
-		else if (d->d_tag == DT_GNU_HASH)
-			t->gnu = dyn_ptr(o, d->d_un.d_ptr);
-		else if (d->d_tag == DT_HASH)
-			t->sysv = dyn_ptr(o, d->d_un.d_ptr);
-	}
+	*t = (struct tables){.sym = elf_table(o, DT_SYMTAB), .str = elf_table(o, DT_STRTAB),
+			     .gnu = elf_table(o, DT_GNU_HASH), .sysv = elf_table(o, DT_HASH)};
 	return t->sym && t->str && (t->gnu || t->sysv);
 }
 
@@ -118,8 +124,14 @@ static void describe(struct dl_phdr_info *info, struct elf_object *o)
 
 		if (p->p_type == PT_DYNAMIC)
 			o->dynamic = (const void *)(o->base + p->p_vaddr);
+		if (p->p_type == PT_GNU_RELRO)
+			o->relro_end = o->base + p->p_vaddr + p->p_memsz;
 		if (p->p_type != PT_LOAD)
 			continue;
+		if ((p->p_flags & PF_W) && !o->data)
+			o->data = o->base + p->p_vaddr;
+		if (p->p_flags & PF_W)
+			o->data_end = o->base + p->p_vaddr + p->p_memsz;
 		if (o->base + p->p_vaddr < o->start)
 			o->start = o->base + p->p_vaddr;
 		if (o->base + p->p_vaddr + p->p_memsz > o->end)

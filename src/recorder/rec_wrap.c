@@ -187,6 +187,7 @@ static void after_INIT(struct call *c)
 		dump_start();
 		hang_start();
 		reads_start();
+		words_start();
 	}
 	note(c, 0);
 }

@@ -255,6 +255,34 @@ static void print_handlers(const struct cw_header *h)
 	}
 }
 
+static void print_line(const char *kind, const struct cw_printed_line *l)
+{
+	printf("%s %llu %u [%u,%u,%u] [%u,%u,%u] %s\n", kind, (unsigned long long)l->count, l->stream, l->block[0],
+	       l->block[1], l->block[2], l->thread[0], l->thread[1], l->thread[2], l->text);
+}
+
+/* What was printed: kind, times, descriptor, first block and thread, the line. */
+static void print_printed(const struct cw_header *h)
+{
+	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
+		const struct cw_printed *p =
+			h->chunk[i].kind == CW_CHUNK_PRINTED ? at(h->chunk[i].off, sizeof(*p)) : NULL;
+
+		if (!p)
+			continue;
+		printf("redirected %u\nlost %llu\n", p->redirected, (unsigned long long)p->lost);
+		for (uint32_t k = 0; k < CW_PRINTED_LINES; k++) {
+			if (p->assertion[k].count)
+				print_line("assertion", &p->assertion[k]);
+			if (p->other[k].count)
+				print_line("other", &p->other[k]);
+		}
+		for (int k = 0; k < 2; k++)
+			if (p->open[k].length)
+				print_line("open", &p->open[k]);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct cw_header *h;
@@ -275,6 +303,10 @@ int main(int argc, char **argv)
 	}
 	if (argc > 2 && strcmp(argv[2], "handlers") == 0) {
 		print_handlers(h);
+		return 0;
+	}
+	if (argc > 2 && strcmp(argv[2], "printed") == 0) {
+		print_printed(h);
 		return 0;
 	}
 	if (argc > 2) {		/* any other word: the launches instead of the numbers */

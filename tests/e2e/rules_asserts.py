@@ -92,17 +92,21 @@ def rule__the_bound_in_a_condition_is_said_and_can_be_pasted(box):
     assert any("ids >= 10" in (fix["command"] or "") for fix in verdict["fix"]), verdict["fix"]
 
 
+WITHOUT_A_DUMP = ((NLL, "cross_entropy(bad)", "cross_entropy", "label-out-of-range"),
+                  (GATHER, "embedding(bad)", "embedding", "embedding-index-out-of-range"),
+                  (GATHER, "wpe(bad)", "embedding", "position-index-out-of-range"),
+                  (SAMPLE, "cudrv.launch(bad, (1,), (1,))", "x", "invalid-probability"),
+                  (INDEX, "cudrv.launch(bad, (1,), (1,))", "x", "index-out-of-range"),
+                  (BCE_NAMED, "cudrv.launch(bad, (1,), (1,))", "x", "input-out-of-range"),
+                  (OWN, "cudrv.launch(bad, (1,), (1,))", "x", "kernel-assert"))
+
+
 def rule__without_a_dump_an_assertion_is_likely_at_most(box):
-    for kernel, call, function, cause in ((NLL, "cross_entropy(bad)", "cross_entropy", "label-out-of-range"),
-                                          (GATHER, "embedding(bad)", "embedding", "embedding-index-out-of-range"),
-                                          (GATHER, "wpe(bad)", "embedding", "position-index-out-of-range"),
-                                          (SAMPLE, "cudrv.launch(bad, (1,), (1,))", "x", "invalid-probability"),
-                                          (INDEX, "cudrv.launch(bad, (1,), (1,))", "x", "index-out-of-range"),
-                                          (BCE_NAMED, "cudrv.launch(bad, (1,), (1,))", "x", "input-out-of-range"),
-                                          (OWN, "cudrv.launch(bad, (1,), (1,))", "x", "kernel-assert")):
+    for kernel, call, function, cause in WITHOUT_A_DUMP:
         verdict, _ = judge(box, kernel, call, "--no-core-dump", function=function)
         same((verdict["cause"], verdict["certainty"]), (cause, "likely"), kernel[0])
-        same(verdict["fault"], None, "fault")
+        same(verdict["where"]["line"], LINE, kernel[0])
+        same(said(verdict), kernel[1:], "as the driver printed it")
 
 
 def rule__the_report_says_what_the_driver_says(box):

@@ -13,6 +13,7 @@
 #include "compat/cuda_errors.h"
 #include "formats/xid.h"
 #include "formats/demangle.h"
+#include "find/failure/asserting.h"
 #include "find/failure/place.h"
 #include "find/failure/printed.h"
 #include "find/failure/suspects.h"
@@ -359,9 +360,11 @@ void recording_observe_suspects(struct casefile *c, const struct incident *i, st
 {
 	const char *before = case_observer(c, RECORDING_OBSERVER);
 	struct suspects *found = pool_alloc(c->pool, sizeof(*found));
+	struct asserting asserting;
 	struct place asserts;
 
-	suspects_find(found, t, i->lead);
+	asserting_find(&asserting, i, t, c->pool);
+	suspects_find(found, t, i->lead, &asserting, c->pool);
 	fact_set_number(c, FACT_suspects_launches, (double)found->launches);
 	fact_set_number(c, FACT_suspects_lines, (double)found->n);
 	c->n_suspects = found->n < SUSPECTS_KEPT ? found->n : SUSPECTS_KEPT;
@@ -376,8 +379,13 @@ void recording_observe_suspects(struct casefile *c, const struct incident *i, st
 	if (found->n == 1 && found->line[0].place.file)
 		s->where = found->line[0].place;
 	/* of all suspects perhaps one alone is known to assert */
-	if (i->code == CODE_ASSERT && place_of_stack(t, assert_facts_of_suspects(c, t, i->lead), &asserts))
+	if ((i->code == CODE_ASSERT || asserting.line) &&
+	    place_of_stack(t, assert_facts_of_suspects(c, t, i->lead, &asserting), &asserts))
 		s->where = asserts;
+	if (found->cleared)
+		case_evidence(c, "driver",
+			      pool_printf(c->pool, "%zu of %zu launches since the last successful synchronization fit what was printed",
+					  found->launches, found->launches + found->cleared));
 	case_observer(c, before);
 }
 
@@ -502,6 +510,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 	observe_tensors(c, i, t, s);
 	if (!case_observed(c, GROUP_fault))
 		observe_refused_kernel(c, i);
+	observe_printed(c, i, t);
 	observe_param_name(c, t);
 	observe_ledger(c, i, t);
 	if (i->hang)

@@ -45,9 +45,14 @@ void observe_tensors(struct casefile *c, const struct incident *i, const struct 
 
 void fill_hang(struct casefile *f, const struct incident *i, const struct trace *t);
 
-/* Without a dump: the suspects that are known to assert, when all of them check the same thing. The stack of
- * their launch; 0 when there is none, or more than one. */
-uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed);
+/* Without a dump: the suspects that are known to assert, when all of them check the same thing, or that fit the assertion that the driver
+ * printed. The stack of their launch; 0 when there is none, or more than one. */
+struct asserting;
+uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed,
+				  const struct asserting *a);
+
+/* What the driver printed: the assertion, where no dump knows better, and all words. */
+void observe_printed(struct casefile *c, const struct incident *i, const struct trace *t);
 
 /* From the Python stacks of the candidate launches: what all of them have in common. */
 void assert_facts_of_lines(struct casefile *f, const struct trace *t, const struct place *line, size_t n);

@@ -5,9 +5,11 @@
 
 #include "case/assert.h"
 #include "case/signature.h"
+#include "find/failure/asserting.h"
 #include "find/failure/observe.h"
 #include "find/failure/place.h"
 #include "find/failure/suspects.h"
+#include "find/words/printed_assert.h"
 #include "read/recording/trace.h"
 
 static void facts_of_stack(struct casefile *f, const struct trace *t, uint32_t stack)
@@ -27,6 +29,7 @@ static void facts_of_stack(struct casefile *f, const struct trace *t, uint32_t s
 struct search {
 	struct casefile *facts;
 	struct trace *trace;
+	const struct asserting *asserting;
 	const char *kernel, *about, *op;	/* NULL = none was found yet */
 	uint32_t stack;			/* of its launch; 0 when there were several lines */
 	struct place place;
@@ -41,14 +44,26 @@ static bool same_line(const struct search *q, uint32_t stack)
 				     p.line == q->place.line && !strcmp(p.file, q->place.file));
 }
 
+/* What it would have asserted; NULL: nothing that is known, or not what was printed. */
+static const char *about_suspect(const struct search *q, const struct cw_launch *l, const char *name, const char *full)
+{
+	const struct text_assert *said = q->asserting->line;
+	const char *about = assert_about_kernel(name, full),
+		   *printed = said ? assert_about_condition(name, said->condition) : "";
+
+	if (said && asserting_fits(q->asserting, q->trace, l, q->facts->pool) > FITS_PERHAPS)
+		return printed;
+	return about[0] && (!printed[0] || !strcmp(about, printed)) ? about : NULL;
+}
+
 static void assert_consider(void *arg, const struct cw_launch *l)
 {
 	struct search *q = arg;
 	const char *full = l->func ? trace_function_name(q->trace, l->func) : "";
 	const char *name = kernel_short_name(full, q->facts->pool);
-	const char *about = assert_about_kernel(name, full), *op = stack_torch_op(q->trace, l->stack);
+	const char *about = about_suspect(q, l, name, full), *op = stack_torch_op(q->trace, l->stack);
 
-	if (!about[0])
+	if (!about)
 		return;
 	if (!q->kernel) {
 		q->kernel = name;
@@ -65,11 +80,12 @@ static void assert_consider(void *arg, const struct cw_launch *l)
 		q->stack = 0;
 }
 
-uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed)
+uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed,
+				  const struct asserting *a)
 {
-	struct search q = {.facts = f, .trace = t};
+	struct search q = {.facts = f, .trace = t, .asserting = a};
 
-	suspects_each(t, noticed, assert_consider, &q);
+	suspects_asserting(t, noticed, a, f->pool, assert_consider, &q);
 	if (!q.kernel || q.differ)
 		return 0;
 	fact_set_text(f, FACT_assert_kernel, q.kernel);

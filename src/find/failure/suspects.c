@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "find/failure/asserting.h"
 #include "find/failure/place.h"
 #include "read/recording/trace.h"
 
@@ -93,6 +94,48 @@ void launches_each(struct trace *t, const struct cw_failure *noticed, suspect_fn
 	each_behind(t, &(struct barriers){0}, noticed, each, arg);
 }
 
+struct fitting {
+	const struct asserting *asserting;
+	struct trace *trace;
+	struct pool *pool;
+	enum fits best;			/* of all suspects; then the least that counts */
+	suspect_fn *each;
+	void *arg;
+	size_t cleared;
+};
+
+static void fit_best(void *arg, const struct cw_launch *l)
+{
+	struct fitting *q = arg;
+	enum fits fits = asserting_fits(q->asserting, q->trace, l, q->pool);
+
+	q->best = fits > q->best ? fits : q->best;
+}
+
+static void each_fitting(void *arg, const struct cw_launch *l)
+{
+	struct fitting *q = arg;
+
+	if (asserting_fits(q->asserting, q->trace, l, q->pool) >= q->best)
+		q->each(q->arg, l);
+	else
+		q->cleared++;
+}
+
+size_t suspects_asserting(struct trace *t, const struct cw_failure *noticed, const struct asserting *a,
+			  struct pool *pool, suspect_fn *each, void *arg)
+{
+	struct fitting q = {.asserting = a, .trace = t, .pool = pool, .each = each, .arg = arg};
+
+	if (!a->line) {
+		suspects_each(t, noticed, each, arg);
+		return 0;
+	}
+	suspects_each(t, noticed, fit_best, &q);
+	suspects_each(t, noticed, each_fitting, &q);
+	return q.cleared;
+}
+
 struct search {
 	struct suspects *found;
 	const struct trace *trace;
@@ -117,10 +160,11 @@ static void suspect_add(void *arg, const struct cw_launch *l)
 		s->line[s->n++] = (struct suspect){.place = p, .func = l->func, .launches = 1};
 }
 
-void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed)
+void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed, const struct asserting *a,
+		   struct pool *pool)
 {
 	struct search q = {s, t};
 
 	*s = (struct suspects){.n = 0};
-	suspects_each(t, noticed, suspect_add, &q);
+	s->cleared = suspects_asserting(t, noticed, a, pool, suspect_add, &q);
 }

@@ -10,9 +10,11 @@
 
 #include "case/line.h"
 
+struct asserting;
 struct trace;
 struct cw_failure;
 struct cw_launch;
+struct pool;
 
 #define SUSPECTS_MAX 64
 
@@ -26,6 +28,7 @@ struct suspects {
 	struct suspect line[SUSPECTS_MAX];	/* newest first */
 	size_t n;		/* lines */
 	size_t launches;	/* total, including those from lines beyond the table */
+	size_t cleared;		/* launches whose kernels do not fit the assertion that was printed */
 };
 
 /* Every launch that may have caused what `noticed` reports, newest first. */
@@ -36,7 +39,12 @@ launches_fn suspects_each;
 /* Every launch before it, even if its stream was synchronized since. */
 launches_fn launches_each;
 
-/* The same by lines: launches that may have caused what `noticed` reports. */
-void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed);
+/* Those of them whose kernels fit the assertion that the driver printed best; all, if it printed none or their names do not say. */
+size_t suspects_asserting(struct trace *t, const struct cw_failure *noticed, const struct asserting *a,
+			  struct pool *pool, suspect_fn *each, void *arg);
+
+/* The same by lines. */
+void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed, const struct asserting *a,
+		   struct pool *pool);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,18 +32,27 @@ void sim_fault_planned(struct sim_fault *fault, int code)
 			   code == SIM_ASSERT ? SIM_EXC_ASSERT : SIM_EXC_NONE;
 }
 
+#define SAID "%s:%u: %s: block: [%zu,0,0], thread: [%zu,0,0] Assertion `%s` failed.\n"
+
 /* One line for each thread of the warp that failed, as the driver prints them. */
 static void say_assertion(const struct sim_op *op, const struct sim_fault *fault)
 {
 	const unsigned int *size = op->u.kernel.block;
 	size_t block = fault->first / size[0], thread = fault->first % size[0] / SIM_WARP * SIM_WARP;
+	char line[4 * SIM_NAME_MAX];
 	struct sim_assert_words w;
 
 	sim_assert_words(op->u.kernel.func, &w);
-	for (unsigned int lane = 0; lane < SIM_WARP && thread + lane < size[0]; lane++)
-		if (!fault->lanes || fault->lanes >> lane & 1)
-			fprintf(stderr, "%s:%u: %s: block: [%zu,0,0], thread: [%zu,0,0] Assertion `%s` failed.\n",
-				w.file, w.line, w.function, block, thread + lane, w.condition);
+	for (unsigned int lane = 0; lane < SIM_WARP && thread + lane < size[0]; lane++) {
+		if (fault->lanes && !(fault->lanes >> lane & 1))
+			continue;
+		if (!sim.config.own_words) {
+			fprintf(stderr, SAID, w.file, w.line, w.function, block, thread + lane, w.condition);
+			continue;
+		}
+		snprintf(line, sizeof(line), SAID, w.file, w.line, w.function, block, thread + lane, w.condition);
+		syscall(SYS_write, STDERR_FILENO, line, strlen(line));
+	}
 }
 
 /* Milliseconds after the kernel's end, as measured on R580. */

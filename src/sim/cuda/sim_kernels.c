@@ -3,6 +3,7 @@
  * so a grid that is too small leaves elements untouched, and a bad pointer is an illegal address. */
 #include "sim/cuda/sim_kernels.h"
 
+#include <stdio.h>
 #include <time.h>
 
 struct table_t {
@@ -57,6 +58,21 @@ void sim_run_nop(const struct sim_op *op, struct sim_fault *fault)
 {
 	(void)op;
 	(void)fault;
+}
+
+/* printf() in a kernel: the driver prints it, a piece for each part of the format. */
+void sim_run_say(const struct sim_op *op, struct sim_fault *fault)
+{
+	SIM_PARAM(int, number, 0);
+
+	(void)fault;
+	for (size_t i = 0; i < sim_kernel_threads(op); i++) {
+		printf("thread ");
+		printf("%zu", i);
+		printf(" was given ");
+		printf("%d", number);
+		printf("\n");
+	}
 }
 
 /* Through a table of one pointer, which is no parameter. */

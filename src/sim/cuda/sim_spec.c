@@ -50,6 +50,7 @@ static const struct key {
 	KEY("load_waits", KEY_FLAG, load_waits, 0, 0),
 	KEY("load_takes", KEY_NUMBER, load_takes, 1, 3600000),
 	KEY("debugger_crashes", KEY_FLAG, debugger_crashes, 0, 0),
+	KEY("own_words", KEY_FLAG, own_words, 0, 0),
 #undef KEY
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))

@@ -46,6 +46,7 @@ struct sim_config {
 	bool load_waits;		/* loading code waits for running kernels */
 	int load_takes;			/* ms that loading code takes */
 	bool debugger_crashes;		/* the library that writes dumps aborts the process in its exit handler */
+	bool own_words;			/* assertions are printed by a system call, not by libc */
 	bool warp_exits;		/* a warp with an illegal address is missing from the dump */
 	int driver, ptx;
 	size_t contents;		/* the largest write whose contents are kept */
