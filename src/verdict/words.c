@@ -3,8 +3,6 @@
  */
 #include "verdict/words.h"
 
-#include <string.h>
-
 #include "find/input_text.h"
 #include "verdict/source.h"
 #include "verdict/text.h"
@@ -20,11 +18,7 @@ void words_add(struct casefile *c, const char *raised)
 	if (!printed[0] && (!raised || fact_number(c, FACT_error_code, 0) != 0))
 		return;
 	source_prepare();
-	words = text_source_new();
-	log_read_text(words->log, WORDS_PRINTED, printed, strlen(printed));
-	if (raised)
-		log_read_text(words->log, WORDS_RAISED, raised, strlen(raised));
-	log_finish(words->log);
+	words = text_source_of_words(printed, raised);
 	alone = verdict_of_text_beside(words->log, NULL, &words->about);
 	if (verdict_failed(alone))
 		words_observe(c, &words->about);
