@@ -27,6 +27,17 @@ struct text_source *text_source_new(void)
 	return s;
 }
 
+struct text_source *text_source_of_words(const char *printed, const char *raised)
+{
+	struct text_source *s = text_source_new();
+
+	log_read_text(s->log, WORDS_PRINTED, printed, strlen(printed));
+	if (raised)
+		log_read_text(s->log, WORDS_RAISED, raised, strlen(raised));
+	log_finish(s->log);
+	return s;
+}
+
 /* A log may come through a pipe or be typed, but other devices may never end. */
 static bool never_ends(const struct stat *st, int fd)
 {

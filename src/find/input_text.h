@@ -14,6 +14,8 @@ struct text_source {
 };
 
 struct text_source *text_source_new(void);
+/* What a process printed, and what it raised (NULL: nothing). */
+struct text_source *text_source_of_words(const char *printed, const char *raised);
 void text_source_free(struct text_source *s);
 int text_source_read(struct text_source *s, const char *path, struct err *e);
 

@@ -3,8 +3,6 @@
  */
 #include "verdict/words.h"
 
-#include <string.h>
-
 #include "find/input_text.h"
 #include "verdict/text.h"
 #include "verdict/verdict.h"
@@ -18,11 +16,7 @@ void words_add(struct casefile *c, const char *raised)
 	/* where a call of CUDA's failed, the recording knows all that the exception says, but not what was printed */
 	if (!printed[0] && (!raised || fact_number(c, FACT_error_code, 0) != 0))
 		return;
-	words = text_source_new();
-	log_read_text(words->log, WORDS_PRINTED, printed, strlen(printed));
-	if (raised)
-		log_read_text(words->log, WORDS_RAISED, raised, strlen(raised));
-	log_finish(words->log);
+	words = text_source_of_words(printed, raised);
 	alone = verdict_of_text_beside(words->log, NULL, &words->about);
 	if (verdict_failed(alone))
 		words_observe(c, &words->about);
