@@ -223,7 +223,7 @@ $(B)/obj/sim_formats/%.o: src/formats/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -include base/banned.h -fPIC -fvisibility=hidden -c $< -o $@
 $(B)/sim/libcuda.so.1: $(SIM_OBJ) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ \
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-z,now,-z,relro -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ \
 		-Wl,-Bstatic -lzstd -Wl,-Bdynamic -lpthread $(OLD_DL) $(OLD_PTHREAD)
 
 $(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c)) src/sim/cuda/sim_cards.c src/sim/cuda/sim_spec.c $(OLD_LIBRARY) src/sim/cuda/sim_models.def

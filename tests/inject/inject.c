@@ -136,6 +136,7 @@ static bool fails(const char *name, const void *from)
 	}
 
 WRAP(int, munmap, (void *at, size_t n), (at, n), -1)
+WRAP(int, mprotect, (void *at, size_t n, int prot), (at, n, prot), -1)
 WRAP(int, madvise, (void *at, size_t n, int advice), (at, n, advice), -1)
 WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
 WRAP(int, ftruncate, (int fd, off_t n), (fd, n), -1)
