@@ -56,7 +56,7 @@ static void print_causes(const struct verdict *v)
 {
 	fputs(v->n_candidates ? "" : verdict_cause(v), stdout);
 	for (size_t i = 0; i < v->n_candidates; i++)
-		printf("%s%s", i ? " " : "", v->candidates[i].cause->id);
+		printf("%s%s", i ? " " : "", AT(v->candidates[i].cause->id));
 	putchar('\n');
 }
 
