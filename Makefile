@@ -306,15 +306,27 @@ deb: all
 
 # ---- tests ----------------------------------------------------------------------------------------
 
-UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
-$(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OBJ))
-	$(call say,TEST,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -o $@ $^ -lcmocka $(LDLIBS) -lpthread
+# All unit tests are one program; each file of them is a group in it (tests/unit/unit.c).
+UNIT     := $(B)/tests/unit
+UNIT_OBJ := $(patsubst %.c,$(B)/obj/%.o,tests/unit/unit.c $(sort $(wildcard tests/unit/test_*.c)))
+$(UNIT): $(UNIT_OBJ) $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OBJ))
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(SANFLAG) -o $@ $^ -lcmocka $(LDLIBS) -lpthread
+UNIT_CC = $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -include tests/unit/unit.h
+$(B)/obj/tests/unit/test_%.o: tests/unit/test_%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(UNIT_CC) -c $< -o $@
 
-# Parts of the recorder that can be tested without a separate process: here, sanitizers watch them, too.
+# Parts of the recorder that can be tested without a separate process: here, sanitizers watch them, too. Each group has its own of them, beside
+# stand-ins for the rest of the recorder (rec_make.h); none of their names is another group's.
 $(B)/obj/tests/recorder/%.o: src/recorder/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(REC_FLAGS) $(SANFLAG) -c $< -o $@
-$(B)/tests/test_sites $(B)/tests/test_epochs $(B)/tests/test_event_log: $(addprefix $(B)/obj/tests/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o rec_event_log.o)
+REC_PARTS := $(addprefix $(B)/obj/tests/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o rec_event_log.o)
+REC_GROUPS := $(patsubst %.c,$(B)/obj/%.o,$(shell grep -l '"rec_make.h"' tests/unit/test_*.c))
+$(REC_GROUPS): $(B)/obj/tests/unit/test_%.o: tests/unit/test_%.c $(REC_PARTS)
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(UNIT_CC) -fvisibility=hidden -c $< -o $(@:.o=.alone.o) -MF $(@:.o=.d) -MT $@ && \
+		$(CC) -r -nostdlib -o $@ $(@:.o=.alone.o) $(REC_PARTS) && objcopy --localize-hidden $@
 
 FUZZERS := $(patsubst %,$(B)/tests/fuzz_%,trace replay dump run snapshot fatbin code pyenv bundle host text live job)
 # What the parts of the check need, besides the program. BUILT_BEFORE: tests/parts.py runs them after all was built, and then none builds
@@ -344,7 +356,7 @@ check: deps
 rules_fired = if grep -qs '^SKIPPED: unit' $(B)/skipped; then echo "SKIPPED: rules that never match, as unit tests did not run"; else $(PYTHON) tools/check_rules.py $(FIRED) --strict; fi
 
 check-unit: parts
-	@if $(NEEDS) unit; then $(call built,$(MAKE) --no-print-directory $(UNIT) &&) sh tests/unit/run.sh $(B) $(UNIT); \
+	@if $(NEEDS) unit; then $(call built,$(MAKE) --no-print-directory $(UNIT) &&) $(UNIT) -j $$(nproc); \
 		else $(call skipped,unit tests$(comma) there is no libcmocka-dev); fi
 
 check-cli: parts
@@ -403,7 +415,7 @@ check-launchers: parts
 check-histories: parts
 	@$(PYTHON) tests/job/histories.py $(B)/cuwhy
 
-# The tool that finds messages in packages, on a small one; build/tests/test_messages checks what is kept of them.
+# The tool that finds messages in packages, on a small one; tests/unit/test_messages.c checks what is kept of them.
 check-messages:
 	@$(PYTHON) tests/messages/check.py
 
