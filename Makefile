@@ -117,6 +117,7 @@ help:
 ## make check-spelling  misspelled words, by codespell
 ## make format      format the C files (clang-format-14)
 ## make format-web  format the report page's JavaScript
+## make docs        docs/facts.md and docs/causes, from the tables and kb
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
 ## make install     into $(DESTDIR)$(PREFIX); make uninstall takes it away again
 ##
@@ -356,7 +357,7 @@ check: deps
 rules_fired = if grep -qs '^SKIPPED: unit' $(B)/skipped; then echo "SKIPPED: rules that never match, as unit tests did not run"; else $(PYTHON) tools/check_rules.py $(FIRED) --strict; fi
 
 check-unit: parts
-	@if $(NEEDS) unit; then $(call built,$(MAKE) --no-print-directory $(UNIT) &&) $(UNIT) -j $$(nproc); \
+	@if $(NEEDS) unit; then $(call built,$(MAKE) --no-print-directory $(UNIT) &&) $(UNIT) -j $$(nproc) && $(PYTHON) tests/run --build $(B) --self-test; \
 		else $(call skipped,unit tests$(comma) there is no libcmocka-dev); fi
 
 check-cli: parts
@@ -392,6 +393,12 @@ check-text: parts $(call built,$(B)/tests/many $(B)/tests/hide)
 # Every command that is advised, and the pages of the causes.
 check-advice: parts
 	@$(PYTHON) tests/commands/check.py $(B)
+
+# The pages that are made from tables: after a fact, a cause or a sentence was added.
+.PHONY: docs
+docs: parts
+	@$(B)/cuwhy _document facts > $(B)/facts.md && mv $(B)/facts.md docs/facts.md
+	@$(PYTHON) tools/render_causes.py $(B)
 
 # After texts were added: what their words say.
 words:

@@ -26,6 +26,7 @@ CASES = os.path.join(os.path.dirname(ROOT), "shared", "cases", "cases.jsonl")
 TUNED_FIRST, TUNED_THREE = 0.85, 0.90  # of the tuned reports
 TABLE_MIN = 4  # reports of a package that has a row of its own
 PLACE = re.compile(r"line \d+: |kernel log: ")
+chosen = None  # the one own text, clean log or example that was asked for
 flaws = set()  # of the advice of any answer
 jobs = max(1, min(4, len(os.sched_getaffinity(0))))
 
@@ -207,7 +208,7 @@ def files_of(text):
 
 def own_texts(folder):
     for name in sorted(os.listdir(folder)):
-        if name.endswith(".txt"):
+        if name.endswith(".txt") and chosen in (None, name[:-4]):
             yield (name,) + read_own(os.path.join(folder, name))
 
 
@@ -285,6 +286,8 @@ def check_clothes(build, cases, only, every, show):
 def examples():
     folder = os.path.join(ROOT, "kb", "causes")
     for name in sorted(os.listdir(folder)):
+        if chosen not in (None, name[:-3]):
+            continue
         text, inside, asks = [], False, False
         for line in open(os.path.join(folder, name), encoding="utf-8"):
             asks |= line.startswith("when ") and ("says(" in line or "text." in line)
@@ -321,17 +324,18 @@ def check_joined(cuwhy):
 
 
 def main():
-    global jobs
+    global chosen, jobs
     p = argparse.ArgumentParser()
     p.add_argument("build", nargs="?", default="build")
     p.add_argument("-j", "--jobs", type=int, default=jobs)
     p.add_argument("--cases", default=CASES)
     p.add_argument("--show", action="store_true", help="print every case, the tuned reports that are wrong, and a table by package")
     p.add_argument("--only", help="reports, cases, own, clothes, clean, examples, joined or secrets")
+    p.add_argument("--name", help="with --only own, clean or examples: the one file or cause of this name")
     p.add_argument("--kind", action="append", help="only these clothes")
     p.add_argument("--every", type=int, default=3, help="each text wears one kind of clothes in so many; 1: all of them")
     o = p.parse_args()
-    jobs = o.jobs
+    jobs, chosen = o.jobs, o.name
     cuwhy = os.path.join(ROOT, o.build, "cuwhy")
     tests = {"reports": lambda: check_reports(o.build, o.show),
              "cases": lambda: check_cases(o.build, o.cases, o.show),
