@@ -117,6 +117,7 @@ help:
 ## make check-spelling  misspelled words, by codespell
 ## make format      format the C files (clang-format-14)
 ## make format-web  format the report page's JavaScript
+## make check-decided  the rules about texts that decide nothing on reports of others: CASES=file or folder has more reports than the repository
 ## make docs        docs/facts.md and docs/causes, from the tables and kb
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
 ## make install     into $(DESTDIR)$(PREFIX); make uninstall takes it away again
@@ -352,6 +353,7 @@ check: deps
 	@status=0; MAKE='$(MAKE)' CUWHY_RULES_FIRED=$(FIRED) $(PYTHON) tests/parts.py $(B)/check $(PARTS:%=check-%) || status=$$?; \
 		[ ! -s $(B)/skipped ] || { echo "Not everything was checked:" && sed 's/^/  /' $(B)/skipped; }; exit $$status
 	@$(call rules_fired)
+	@$(PYTHON) tools/check_rules.py --decided $(B)/decided
 
 # unit tests match rules that nothing else does
 rules_fired = if grep -qs '^SKIPPED: unit' $(B)/skipped; then echo "SKIPPED: rules that never match, as unit tests did not run"; else $(PYTHON) tools/check_rules.py $(FIRED) --strict; fi
@@ -389,6 +391,12 @@ check-dumps: parts
 
 check-text: parts $(call built,$(B)/tests/many $(B)/tests/hide)
 	@$(PYTHON) tests/text/check.py $(B)
+
+# Which rules about texts decide nothing on reports of others (CASES=file or folder: more of these than the repository has); --list names them.
+.PHONY: check-decided
+check-decided: parts $(B)/tests/many
+	@$(PYTHON) tests/text/check.py $(B) --only decided $(if $(CASES),--cases $(CASES))
+	@$(PYTHON) tools/check_rules.py --decided $(B)/decided --list
 
 # Every command that is advised, and the pages of the causes.
 check-advice: parts
