@@ -161,15 +161,15 @@ def add_datum(tree):
     last = re.search(r"^struct cw_header \{.*?^\};", tree.read("include/cuwhy/format.h"), re.M | re.S).group(0)
     tree.replace("include/cuwhy/format.h", last, last[:-2] + "\tuint64_t wishes;\t\t/* how many there were */\n};")
     tree.insert("src/recorder/rec_start.c", "\th->wishes = 424242;\n", after="\th->forked = forked_from != 0;")
-    tree.insert("src/case/case.def", 'FACT(process_wishes, "process.wishes", NUMBER, "wishes", "how many wishes there were")\n', after="FACT(process_sim,")
+    tree.insert("src/case/case.def", 'FACT(process_wishes, "process.wishes", NUMBER, "process.wishes", "how many wishes there were")\n', after="FACT(process_sim,")
     tree.insert("src/find/failure/observe.c", "\tif (h->wishes)\n\t\tfact_set_number(f, FACT_process_wishes, (double)h->wishes);\n", after="\tfact_set_flag(f, FACT_process_sim, h->sim);")
-    tree.insert("docs/json.md", "| `wishes` | number or null | how many wishes there were |\n", after="| `error.count` |")
+    tree.insert("docs/json.md", "| `process.wishes` | number or null | how many wishes there were |\n", after="| `process.pid` |")
     tree.insert("docs/format.md", "\nFrom 2.%d on, `wishes` in the header says how many wishes there were.\n" % (minor + 1), after="name, type, shape, device; never contents.")
     tree.write("tests/e2e/rules_json.py", tree.read("tests/e2e/rules_json.py") + '''
 
 def rule__wishes_are_recorded(box):
     verdict = box.verdict(box.under(box.script(%r)))
-    same(verdict["wishes"], 424242, "wishes")
+    same(verdict["process"]["wishes"], 424242, "wishes")
 ''' % FAILS)
 
 
@@ -275,7 +275,7 @@ def check_works(tree):
     yield "Add a GPU: programs see it (%s)" % done.stdout, "NVIDIA Wish 9000" in done.stdout
     with open(tree.path("scratch/recording/verdict.json"), encoding="utf-8") as f:
         verdict = json.load(f)
-    yield "Add a recorded datum: it is in the verdict", verdict.get("wishes") == 424242
+    yield "Add a recorded datum: it is in the verdict", verdict["process"].get("wishes") == 424242
     yield "Add a fact: it is in the verdict", verdict["error"].get("letters") == len(verdict["error"]["name"])
     yield "Change a sentence: it is printed", "or ask compute-sanitizer" in tree.run("build/cuwhy", "explain", "kernel-trap").stdout
 
