@@ -94,6 +94,8 @@ def tests_of(function):
 
 def load_rules(filters):
     found = []
+    if filters and all(f.startswith("=") and not f.startswith("=rule__") for f in filters):
+        return found        # to import all of them takes longer than a case
     for name in RULES:
         module = importlib.import_module(name)
         for function in [f for n, f in vars(module).items() if n.startswith("rule__")]:

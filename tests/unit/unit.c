@@ -52,7 +52,8 @@ static char **patterns;
 static FILE *results;
 
 /* cmocka declares it under its own name, with the macro of unit.h */
-int unit_run_tests(const char *name, const struct CMUnitTest *const tests, const size_t n, CMFixtureFunction setup, CMFixtureFunction teardown);
+int unit_run_tests(const char *name, const struct CMUnitTest *const tests, const size_t n, CMFixtureFunction setup,
+		   CMFixtureFunction teardown);
 
 /* Asked by the sanitizer at the end of a process. */
 int __lsan_is_turned_off(void);
@@ -99,7 +100,8 @@ static int begin_test(void **state)
 }
 
 /* In the parent it only says what there is; in a child it runs what is wanted of that. */
-int unit_run_tests(const char *name, const struct CMUnitTest *const tests, const size_t n, CMFixtureFunction setup, CMFixtureFunction teardown)
+int unit_run_tests(const char *name, const struct CMUnitTest *const tests, const size_t n, CMFixtureFunction setup,
+		   CMFixtureFunction teardown)
 {
 	static struct CMUnitTest chosen[TESTS_MAX], timed[TESTS_MAX];
 	size_t n_chosen = 0;
@@ -164,7 +166,8 @@ static void run_child(struct group *g)
 
 static void start(struct group *g)
 {
-	g->began = mmap(NULL, sizeof(double) * (TESTS_MAX + 1), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	g->began =
+		mmap(NULL, sizeof(double) * (TESTS_MAX + 1), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	g->out = tmpfile();
 	fflush(NULL);	/* or a child writes it once more */
 	if (g->began == MAP_FAILED || !g->out || (g->pid = fork()) < 0) {
@@ -297,7 +300,8 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-	static const struct option known[] = {{"list", 0, NULL, 'l'}, {"exact", 0, NULL, 'x'}, {"results", 1, NULL, 'r'}, {0}};
+	static const struct option known[] = {
+		{"list", 0, NULL, 'l'}, {"exact", 0, NULL, 'x'}, {"results", 1, NULL, 'r'}, {0}};
 	size_t total[SKIPPED + 1] = {0};
 	bool only_list = false;
 	int jobs = 1, c;

@@ -25,11 +25,7 @@ void unit_add(struct unit_group *group);
 	static int unit_main(void);                                  \
 	__attribute__((constructor)) static void unit_register(void) \
 	{                                                            \
-		static struct unit_group group;                      \
-                                                                     \
-		group.file = __FILE__;                               \
-		group.run = unit_main;                               \
-		group.leaks = UNIT_LEAKS;                            \
+		static struct unit_group group = {.file = __FILE__, .run = unit_main, .leaks = UNIT_LEAKS}; \
 		unit_add(&group);                                    \
 	}                                                            \
 	static int unit_main(__VA_ARGS__)
