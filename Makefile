@@ -314,7 +314,8 @@ UNIT_OBJ := $(patsubst %.c,$(B)/obj/%.o,tests/unit/unit.c $(sort $(wildcard test
 $(UNIT): $(UNIT_OBJ) $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OBJ))
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(SANFLAG) -o $@ $^ -lcmocka $(LDLIBS) -lpthread
-UNIT_CC = $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -include tests/unit/unit.h
+# not optimized: they are compiled more often than they are run, and what they test is as it is shipped
+UNIT_CC = $(CC) $(ALL_C) -O0 $(SANFLAG) -Itests/unit -include tests/unit/unit.h
 $(B)/obj/tests/unit/test_%.o: tests/unit/test_%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(UNIT_CC) -c $< -o $@
@@ -520,6 +521,7 @@ $(B)/tests/many $(B)/tests/hide: $(B)/tests/%: tests/text/%.c $(LIB_OBJ)
 
 # The recipes of CONTRIBUTING.md, in a copy of the tree.
 check-contributing: parts
+	@$(call built,if $(NEEDS) unit; then $(MAKE) --no-print-directory $(UNIT) $(B)/tests/many; fi)
 	@$(PYTHON) tests/contributing/check.py $(B)
 
 check-tree: parts

@@ -288,7 +288,10 @@ GATES = (("tools/check_source.py", "layers"), ("tools/check_source.py", "columns
 
 
 def check_others(tree):
-    done = tree.run(sys.executable, "tests/run", *TESTS)
+    units = os.path.exists(tree.path("build/tests/unit"))
+    if not units:
+        print("contributing: SKIPPED: the unit tests of the copy, as there is no libcmocka-dev")
+    done = tree.run(sys.executable, "tests/run", *[test for test in TESTS if units or not test.startswith("unit/")])
     yield "the tests that look at all causes, facts, GPUs and inputs pass: %s" % done.stdout[-3000:], done.returncode == 0 and " 0 failed" in done.stdout
     for gate in GATES:
         done = tree.run(sys.executable, *gate)
