@@ -125,6 +125,8 @@ help:
 ## make check-spelling  misspelled words, by codespell
 ## make format      format the C files (clang-format-14)
 ## make format-web  format the report page's JavaScript
+## make check-decided  the rules about texts that decide nothing on reports of others: CASES=file or folder has more reports than the repository
+## make docs        docs/facts.md and docs/causes, from the tables and kb
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
 ## make install     into $(DESTDIR)$(PREFIX); make uninstall takes it away again
 ##
@@ -323,15 +325,28 @@ deb: all
 
 # ---- tests ----------------------------------------------------------------------------------------
 
-UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
-$(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(COMPILE_OBJ) $(filter-out %/main.o,$(CMD_OBJ))
-	$(call say,TEST,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -o $@ $^ -lcmocka $(LDLIBS) -lpthread
+# All unit tests are one program; each file of them is a group in it (tests/unit/unit.c).
+UNIT     := $(B)/tests/unit
+UNIT_OBJ := $(patsubst %.c,$(B)/obj/%.o,tests/unit/unit.c $(sort $(wildcard tests/unit/test_*.c)))
+$(UNIT): $(UNIT_OBJ) $(LIB_OBJ) $(COMPILE_OBJ) $(filter-out %/main.o,$(CMD_OBJ))
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(SANFLAG) -o $@ $^ -lcmocka $(LDLIBS) -lpthread
+# not optimized: they are compiled more often than they are run, and what they test is as it is shipped
+UNIT_CC = $(CC) $(ALL_C) -O0 $(SANFLAG) -Itests/unit -include tests/unit/unit.h
+$(B)/obj/tests/unit/test_%.o: tests/unit/test_%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(UNIT_CC) -c $< -o $@
 
-# Parts of the recorder that can be tested without a separate process: here, sanitizers watch them, too.
+# Parts of the recorder that can be tested without a separate process: here, sanitizers watch them, too. Each group has its own of them, beside
+# stand-ins for the rest of the recorder (rec_make.h); none of their names is another group's.
 $(B)/obj/tests/recorder/%.o: src/recorder/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(REC_FLAGS) $(SANFLAG) -c $< -o $@
-$(B)/tests/test_sites $(B)/tests/test_epochs $(B)/tests/test_event_log: $(addprefix $(B)/obj/tests/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o rec_event_log.o)
+REC_PARTS := $(addprefix $(B)/obj/tests/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o rec_event_log.o)
+REC_GROUPS := $(patsubst %.c,$(B)/obj/%.o,$(shell grep -l '"rec_make.h"' tests/unit/test_*.c))
+$(REC_GROUPS): $(B)/obj/tests/unit/test_%.o: tests/unit/test_%.c $(REC_PARTS)
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(UNIT_CC) -fvisibility=hidden -c $< -o $(@:.o=.alone.o) -MF $(@:.o=.d) -MT $@ && \
+		$(CC) -r -nostdlib -o $@ $(@:.o=.alone.o) $(REC_PARTS) && objcopy --localize-hidden $@
 
 FUZZERS := $(patsubst %,$(B)/tests/fuzz_%,trace replay dump run snapshot fatbin code pyenv bundle host text live job)
 # What the parts of the check need, besides the program. BUILT_BEFORE: tests/parts.py runs them after all was built, and then none builds
@@ -356,12 +371,13 @@ check: deps
 	@status=0; MAKE='$(MAKE)' CUWHY_RULES_FIRED=$(FIRED) $(PYTHON) tests/parts.py $(B)/check $(PARTS:%=check-%) || status=$$?; \
 		[ ! -s $(B)/skipped ] || { echo "Not everything was checked:" && sed 's/^/  /' $(B)/skipped; }; exit $$status
 	@$(call rules_fired)
+	@$(PYTHON) tools/check_rules.py --decided $(B)/decided
 
 # unit tests match rules that nothing else does
 rules_fired = if grep -qs '^SKIPPED: unit' $(B)/skipped; then echo "SKIPPED: rules that never match, as unit tests did not run"; else $(PYTHON) tools/check_rules.py $(FIRED) --strict; fi
 
 check-unit: parts
-	@if $(NEEDS) unit; then $(call built,$(MAKE) --no-print-directory $(UNIT) &&) sh tests/unit/run.sh $(B) $(UNIT); \
+	@if $(NEEDS) unit; then $(call built,$(MAKE) --no-print-directory $(UNIT) &&) $(UNIT) -j $$(nproc) && $(PYTHON) tests/run --build $(B) --self-test; \
 		else $(call skipped,unit tests$(comma) there is no libcmocka-dev); fi
 
 check-cli: parts
@@ -394,9 +410,21 @@ check-dumps: parts
 check-text: parts $(call built,$(B)/tests/many $(B)/tests/hide)
 	@$(PYTHON) tests/text/check.py $(B)
 
+# Which rules about texts decide nothing on reports of others (CASES=file or folder: more of these than the repository has); --list names them.
+.PHONY: check-decided
+check-decided: parts $(B)/tests/many
+	@$(PYTHON) tests/text/check.py $(B) --only decided $(if $(CASES),--cases $(CASES))
+	@$(PYTHON) tools/check_rules.py --decided $(B)/decided --list
+
 # Every command that is advised, and the pages of the causes.
 check-advice: parts
 	@$(PYTHON) tests/commands/check.py $(B)
+
+# The pages that are made from tables: after a fact, a cause or a sentence was added.
+.PHONY: docs
+docs: parts
+	@$(B)/cuwhy _document facts > $(B)/facts.md && mv $(B)/facts.md docs/facts.md
+	@$(PYTHON) tools/render_causes.py $(B)
 
 # After texts were added: what their words say.
 words:
@@ -420,7 +448,7 @@ check-launchers: parts
 check-histories: parts
 	@$(PYTHON) tests/job/histories.py $(B)/cuwhy
 
-# The tool that finds messages in packages, on a small one; build/tests/test_messages checks what is kept of them.
+# The tool that finds messages in packages, on a small one; tests/unit/test_messages.c checks what is kept of them.
 check-messages:
 	@$(PYTHON) tests/messages/check.py
 
@@ -510,6 +538,7 @@ $(B)/tests/many $(B)/tests/hide: $(B)/tests/%: tests/text/%.c $(LIB_OBJ) $(COMPI
 
 # The recipes of CONTRIBUTING.md, in a copy of the tree.
 check-contributing: parts
+	@$(call built,if $(NEEDS) unit; then $(MAKE) --no-print-directory $(UNIT) $(B)/tests/many; fi)
 	@$(PYTHON) tests/contributing/check.py $(B)
 
 check-tree: parts

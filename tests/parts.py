@@ -37,7 +37,7 @@ class Check:
     def __init__(self, folder, names):
         self.folder, self.names = folder, names
         self.flags, self.jobs = flags()
-        self.lock, self.running, self.ended, self.failed, self.used = threading.Lock(), {}, 0, [], 0.0
+        self.lock, self.running, self.ended, self.failed, self.took = threading.Lock(), {}, 0, [], {}
         self.began = self.told = time.monotonic()
         os.makedirs(folder, exist_ok=True)
 
@@ -55,7 +55,7 @@ class Check:
         with self.lock:
             del self.running[name]
             self.ended += 1
-            self.used += used.ru_utime + used.ru_stime
+            self.took[name] = used.ru_utime + used.ru_stime, time.monotonic() - began
             if status:
                 self.failed.append(name)
             self.show(name, "%d s, %d s of processor time%s (%d of %d)" % (
@@ -89,6 +89,12 @@ class Check:
                         "%s (%s)" % (name, self.last_line(name)) for name in self.running)))
                     self.told = time.monotonic()
 
+    def show_times(self):
+        """Where the time went: what to make quicker, and what to begin first."""
+        say("---- seconds of the processor, and from begin to end:")
+        for name, (used, took) in sorted(self.took.items(), key=lambda row: -row[1][0]):
+            say("     %-20s %6.0f %6.0f" % (name, used, took))
+
     def run(self):
         jobs = self.jobs or busy.PROCESSORS
         ended = threading.Event()
@@ -98,8 +104,9 @@ class Check:
             busy.run([lambda name=name: self.run_part(name) for name in self.names], jobs, jobs if self.jobs else jobs + 1, IDLE_FOR)
         finally:
             ended.set()
+        self.show_times()
         say("---- %d of %d parts in %d s, %d s of processor time%s" % (
-            self.ended, len(self.names), time.monotonic() - self.began, self.used,
+            self.ended, len(self.names), time.monotonic() - self.began, sum(used for used, _ in self.took.values()),
             "; FAILED: " + ", ".join("%s (%s)" % (name, self.log_of(name)) for name in self.failed) if self.failed else ""))
         return 1 if self.failed else 0
 

@@ -329,7 +329,7 @@ void facts_document(FILE *out)
 	      "observed does not apply: rules that rest on it neither fire nor count as unchecked, sentences that name it are\n"
 	      "left out. Only its heads (in bold), which say whether there is any of it, read as none: no, \"\", 0. The last column\n"
 	      "is the key in the verdict's JSON.\n"
-	      "This page is generated from `src/case/case.def`: `build/tests/test_facts --write docs/facts.md`.\n",
+	      "This page is generated from `src/case/case.def`: `make docs`.\n",
 	      out);
 	for (int g = 0; g < GROUP_COUNT; g++) {
 		fprintf(out, "\n## %s\n\n%s\n\n| fact | type | what it says | JSON |\n| --- | --- | --- | --- |\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy _document`: prints a man page (man [COMMAND]) or a completion (bash, zsh, fish), generated from the tables that -h prints. The build
- * calls it.
+ * `cuwhy _document`: prints a man page (man [COMMAND]) or a completion (bash, zsh, fish), generated from the tables that -h prints, or
+ * docs/facts.md (facts). The build calls it.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/opt.h"
+#include "case/case.h"
 #include "cmd/cmd.h"
 #include "knowledge/kb.h"
 
@@ -513,10 +514,12 @@ int cmd_document(int argc, char **argv)
 		complete_zsh(stdout);
 	else if (!strcmp(what, "fish"))
 		complete_fish(stdout);
+	else if (!strcmp(what, "facts"))
+		facts_document(stdout);
 	else
 		known = false;
 	if (known)
 		return cmd_finish(EXIT_NOTHING);
-	err_set(&e, -EINVAL, "_document prints 'man [COMMAND]', 'commands', 'bash', 'zsh' or 'fish'");
+	err_set(&e, -EINVAL, "_document prints 'man [COMMAND]', 'commands', 'bash', 'zsh', 'fish' or 'facts'");
 	return cmd_fail(stdout, false, &e, EXIT_TROUBLE);
 }

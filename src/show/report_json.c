@@ -277,9 +277,12 @@ static json_t *question_json(const struct kb_question *q)
 
 static json_t *process_json(const struct verdict *v)
 {
-	return JSON_OF(J_INT_OR_NULL("pid", v->pid, v->pid), J_INT_OR_NULL("rank", v->rank != CW_UNKNOWN, v->rank),
-		       J_INT_OR_NULL("exit", v->exit_known && v->exit >= 0, v->exit),
-		       J_INT_OR_NULL("signal", v->signal, v->signal), J_TEXT("command", v->command));
+	json_t *j = JSON_OF(J_INT_OR_NULL("pid", v->pid, v->pid), J_INT_OR_NULL("rank", v->rank != CW_UNKNOWN, v->rank),
+			    J_INT_OR_NULL("exit", v->exit_known && v->exit >= 0, v->exit),
+			    J_INT_OR_NULL("signal", v->signal, v->signal), J_TEXT("command", v->command));
+
+	json_object_update_new(j, facts_json(&v->c, "process"));
+	return j;
 }
 
 static json_t *verdict_list_json(const struct verdict *v)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the command-line cases: run.sh BUILD [PATTERN]. UPDATE=1 rewrites what is expected.
+# Runs the command-line cases: run.sh BUILD [PATTERN]; =NAME is that case alone. UPDATE=1 rewrites what is expected.
 #
 # A case is tests/cli/<command>/<case>.sh. It runs in an empty folder $T with `cuwhy` first in PATH
 # and the programs of tests/cli/programs beside it. Expected: <case>.stdout.exact and .stderr.exact
@@ -92,8 +92,8 @@ run_case() {
 for case in tests/cli/*/*.sh; do
 	base=${case%.sh}
 	name=${base#tests/cli/}
-	case $name in
-	*"$pattern"*) ;;
+	case =$name in
+	"$pattern" | *"${pattern#=}"*) [ "${pattern#=}" = "$pattern" ] || [ "=$name" = "$pattern" ] || continue ;;
 	*) continue ;;
 	esac
 	run_case "$PWD/$case"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the real core dumps of tests/dump/real: cuwhy names the culprit, and nothing but our own code is inside.
 
-    tests/dump/check_real.py BUILD [FOLDER]
+    tests/dump/check_real.py BUILD [FOLDER [NAME]]
 
 Beside each NAME.cudacore.gz lies NAME.json: the functions it may contain ("functions"), what `cuwhy explain --json`
 must say ("expect": keys left out are not compared), where many threads faulted, how the address follows from
@@ -165,7 +165,7 @@ def check(build, path):
 
 def main():
     build, folder = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else os.path.join(HERE, "real")
-    paths = sorted(glob.glob(os.path.join(folder, "*.cudacore.gz")))
+    paths = sorted(glob.glob(os.path.join(folder, (sys.argv[3] if len(sys.argv) > 3 else "*") + ".cudacore.gz")))
     failed = 0
     for path in paths:
         wrong = check(build, path)

@@ -338,8 +338,13 @@ def run_all(harness, cases, jobs, report, most=0):
     return results
 
 
+def wanted(name, filters):
+    """Does one of them name it? Part of the name does, or `=` and all of it."""
+    return not filters or any(f[1:] == name if f.startswith("=") else f in name for f in filters)
+
+
 def load_cases(folder, endings, filters):
     names = sorted(n for n in os.listdir(folder) if n.endswith(endings))
     cases = [Case(os.path.join(folder, name)) for name in names]
     cases = [c for c in cases if c.main is not None]
-    return [c for c in cases if not filters or any(f in c.name for f in filters)]
+    return [c for c in cases if wanted(c.name, filters)]

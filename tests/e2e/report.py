@@ -10,7 +10,7 @@ def report_line(result, number):
         print("ok %d - %s # SKIP %s" % (number, case.name, result.skip), flush=True)
         return
     mark = "not ok" if result.problems else "ok"
-    print("%s %d - %s: %s" % (mark, number, case.name, result.got), flush=True)
+    print("%s %d - %s: %s (%.1f s)" % (mark, number, case.name, result.got, result.seconds), flush=True)
     for problem in result.problems:
         print("    # " + problem, flush=True)
 

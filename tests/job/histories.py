@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planted histories of a job: histories.py CUWHY [--ranks 1024] [--large 4096]. Each is written as a job folder with skewed clocks; `cuwhy
+"""Planted histories of a job: histories.py CUWHY [--ranks 1024] [--large 4096] [--only HISTORY]. Each is written as a job folder with skewed clocks; `cuwhy
 explain` must name the first rank where it can be known, and say that it is not known where not. Prints times and sizes."""
 import argparse
 import json
@@ -379,14 +379,23 @@ def main():
     options.add_argument("--large", type=int, default=4096)
     options.add_argument("--limit", type=float, default=3.0, help="seconds for the large job")
     options.add_argument("--once", action="store_true", help="each history once")
+    options.add_argument("--only", help="this history alone; `list` prints them")
     given = options.parse_args()
     plants = list(dict.fromkeys(HISTORIES)) if given.once else HISTORIES
+    if given.only == "list":
+        print("\n".join(dict.fromkeys(plant.__name__ for plant in plants)))
+        return 0
     right = 0
     for seed, plant in enumerate(plants):
+        if given.only not in (None, plant.__name__):
+            continue
         folder = tempfile.mkdtemp(prefix="cuwhy-job-")
         ok, _ = run(given.cuwhy, plant, seed, given.ranks, folder)
         right += ok
         shutil.rmtree(folder)
+    if given.only:
+        tried = sum(plant.__name__ == given.only for plant in plants)
+        return 0 if right == tried > 0 else 1
     print("%d of %d histories right" % (right, len(plants)))
     folder = tempfile.mkdtemp(prefix="cuwhy-job-")
     ok, seconds = run(given.cuwhy, fault, 99, given.large, folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Job folders that others tampered with, and file systems that fail: hostile.py CUWHY INJECT. `cuwhy explain` and `cuwhy report` must answer from what is
+"""Job folders that others tampered with, and file systems that fail: hostile.py CUWHY INJECT [NAME]. `cuwhy explain` and `cuwhy report` must answer from what is
 sound, write nothing anywhere, follow no link, and print nothing that controls a terminal."""
 import json
 import os
@@ -39,6 +39,7 @@ def snapshot(folder):
 class Check:
     def __init__(self, cuwhy, inject):
         self.cuwhy, self.inject, self.wrong = cuwhy, inject, 0
+        self.only = sys.argv[3] if len(sys.argv) > 3 else None
         self.home = tempfile.mkdtemp(prefix="cuwhy-hostile-")
 
     def make(self, name):
@@ -58,6 +59,8 @@ class Check:
 
     def try_folder(self, name, tamper, env=None, first=True, **also):
         """The answer must be the same, or at least be one, and nothing may change."""
+        if self.only not in (None, name):
+            return
         folder, where, expect = self.make(name)
         tamper(where)
         before = snapshot(self.home)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of the Python package: PYTHONPATH=python CUWHY_PROGRAM=build/cuwhy run.py. With mypy, its types as well."""
+"""Runs the tests of the Python package: PYTHONPATH=python CUWHY_PROGRAM=build/cuwhy run.py [NAME...], a name being part of
+FILE.CLASS.TEST. With mypy, its types as well."""
 
 import importlib.util
 import os
@@ -27,7 +28,9 @@ def main():
     # the environment must not affect the tests
     for name in ("LD_PRELOAD", "CUWHY_SOCK", "CUDA_VISIBLE_DEVICES"):
         os.environ.pop(name, None)
-    suite = unittest.defaultTestLoader.discover(HERE, "test_*.py")
+    loader, names = unittest.defaultTestLoader, sys.argv[1:]
+    loader.testNamePatterns = ["*%s*" % name for name in names] or None
+    suite = loader.discover(HERE, "test_*.py")
     result = unittest.TextTestRunner(stream=open(os.devnull, "w"), verbosity=0).run(suite)
     for case, text in result.failures + result.errors:
         print(f"not ok - {case}\n{text}")
@@ -35,7 +38,7 @@ def main():
         print(f"ok - {case} # SKIP {why}")
     bad = len(result.failures) + len(result.errors)
     print(f"python: {result.testsRun - bad - len(result.skipped)} passed, {bad} failed, {len(result.skipped)} skipped")
-    return 0 if bad == 0 and types_hold() else 1
+    return 0 if bad == 0 and result.testsRun and (names or types_hold()) else 1
 
 
 if __name__ == "__main__":

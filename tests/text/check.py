@@ -6,6 +6,7 @@ program itself."""
 import argparse
 import collections
 import concurrent.futures
+import glob
 import json
 import os
 import re
@@ -26,6 +27,7 @@ CASES = os.path.join(os.path.dirname(ROOT), "shared", "cases", "cases.jsonl")
 TUNED_FIRST, TUNED_THREE = 0.85, 0.90  # of the tuned reports
 TABLE_MIN = 4  # reports of a package that has a row of its own
 PLACE = re.compile(r"line \d+: |kernel log: ")
+chosen = None  # the one own text, clean log or example that was asked for
 flaws = set()  # of the advice of any answer
 jobs = max(1, min(4, len(os.sched_getaffinity(0))))
 
@@ -106,14 +108,35 @@ def candidates(answer):
     return ", ".join("%s (%s)" % (c["cause"], c["certainty"]) for c in answer.get("candidates", [])[:4]) or ranked(answer)[0]
 
 
+def note_decided(build, where, answers):
+    """The rules that were the first candidate's, for tools/check_rules.py --decided."""
+    firsts = [answer["candidates"][0] for answer in answers if answer.get("candidates")]
+    folder = os.path.join(ROOT, build, "decided")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, where), "w", encoding="utf-8") as f:
+        f.write("".join("%s\n" % rule for rule in sorted({"%s/%s" % (c["cause"], c["rule"]) for c in firsts if c.get("rule")})))
+
+
+def decide(build, path):
+    """Only that: the public reports of this repository, and those of a file or folder, where it is there."""
+    note_decided(build, "reports", answers_to(build, [reports.parts(report) for report in reports.read_all()]))
+    paths = sorted(glob.glob(os.path.join(path, "*.jsonl"))) if os.path.isdir(path) else [path] if os.path.exists(path) else []
+    if not paths:
+        print("text: SKIPPED: no other reports than this repository's are here (%s)" % path)
+    more = [report for name in paths for report in reports.read(name)]
+    note_decided(build, "others", answers_to(build, [reports.parts(report) for report in more]) if more else [])
+    return True
+
+
 def check_cases(build, path, show):
-    if not os.path.exists(path):
+    if not os.path.isfile(path):
         print("text: SKIPPED: the public reports are not here (%s)" % path)
         return True
     first = three = alone = 0
     wrong, said = [], {"certain": [0, 0], "likely": [0, 0], "possible": [0, 0]}
     cases = reports.read(path)
     answers = answers_to(build, [reports.parts(case) for case in cases])
+    note_decided(build, "others", answers)
     without = answers_to(build, [reports.parts(case)[:1] for case in cases])
     for case, answer, only in zip(cases, answers, without):
         found = ranked(answer)
@@ -172,7 +195,9 @@ def check_reports(build, show):
     by_half = collections.defaultdict(Score)
     by_package = collections.defaultdict(Score)
     wrong = []
-    for report, answer in zip(all_, answers_to(build, [reports.parts(report) for report in all_])):
+    answers = answers_to(build, [reports.parts(report) for report in all_])
+    note_decided(build, "reports", answers)
+    for report, answer in zip(all_, answers):
         half = reports.half(report)
         right = by_half[half].add(report, answer)
         by_package[report["package"].split("/")[0].lower()].add(report, answer)
@@ -207,7 +232,7 @@ def files_of(text):
 
 def own_texts(folder):
     for name in sorted(os.listdir(folder)):
-        if name.endswith(".txt"):
+        if name.endswith(".txt") and chosen in (None, name[:-4]):
             yield (name,) + read_own(os.path.join(folder, name))
 
 
@@ -285,6 +310,8 @@ def check_clothes(build, cases, only, every, show):
 def examples():
     folder = os.path.join(ROOT, "kb", "causes")
     for name in sorted(os.listdir(folder)):
+        if chosen not in (None, name[:-3]):
+            continue
         text, inside, asks = [], False, False
         for line in open(os.path.join(folder, name), encoding="utf-8"):
             asks |= line.startswith("when ") and ("says(" in line or "text." in line)
@@ -321,17 +348,18 @@ def check_joined(cuwhy):
 
 
 def main():
-    global jobs
+    global chosen, jobs
     p = argparse.ArgumentParser()
     p.add_argument("build", nargs="?", default="build")
     p.add_argument("-j", "--jobs", type=int, default=jobs)
     p.add_argument("--cases", default=CASES)
     p.add_argument("--show", action="store_true", help="print every case, the tuned reports that are wrong, and a table by package")
-    p.add_argument("--only", help="reports, cases, own, clothes, clean, examples, joined or secrets")
+    p.add_argument("--only", help="reports, cases, own, clothes, clean, examples, joined, secrets or decided")
+    p.add_argument("--name", help="with --only own, clean or examples: the one file or cause of this name")
     p.add_argument("--kind", action="append", help="only these clothes")
     p.add_argument("--every", type=int, default=3, help="each text wears one kind of clothes in so many; 1: all of them")
     o = p.parse_args()
-    jobs = o.jobs
+    jobs, chosen = o.jobs, o.name
     cuwhy = os.path.join(ROOT, o.build, "cuwhy")
     tests = {"reports": lambda: check_reports(o.build, o.show),
              "cases": lambda: check_cases(o.build, o.cases, o.show),
@@ -341,6 +369,8 @@ def main():
              "examples": lambda: check_examples(cuwhy),
              "joined": lambda: check_joined(cuwhy),
              "secrets": lambda: hidden.check(os.path.join(ROOT, o.build))}
+    if o.only == "decided":
+        sys.exit(0 if decide(o.build, o.cases) else 1)
     results = [run() for name, run in tests.items() if not o.only or o.only == name]
     print("text: flaws of the advice: %d" % len(flaws))
     print("".join("  %s\n" % found for found in sorted(flaws)), end="")

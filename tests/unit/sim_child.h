@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,11 +21,8 @@
 #include "sim/cuda/sim.h"
 
 /* What a test creates and does not destroy is not a leak, and the driver's own memory is not searched for pointers. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
+#undef UNIT_LEAKS
+#define UNIT_LEAKS true
 
 /* Every function of the library, found by name. */
 struct api {

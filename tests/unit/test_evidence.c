@@ -121,7 +121,6 @@ static struct text_source *file_of(const struct evidence *e)
 
 	if (!e->log)
 		return NULL;
-	source_prepare();
 	s = text_source_new();
 	log_read_text(s->log, "train.log", e->log, strlen(e->log));
 	log_finish(s->log);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Facts: which line is the user's, which failures belong together, which of them ended the program, what
- * messages say. `test_facts --write FILE` writes docs/facts.md.
+ * messages say.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -749,7 +749,7 @@ static void facts__docs_are_up_to_date(void **state)
 	}
 	assert_true(getdelim(&file, &size, '\0', in) >= 0);
 	fclose(in);
-	assert_string_equal(file, text);	/* else: build/tests/test_facts --write docs/facts.md */
+	assert_string_equal(file, text);	/* else: make docs */
 	free(text);
 	free(file);
 }
@@ -762,17 +762,7 @@ static void facts__names_are_unique_and_found(void **state)
 	assert_int_equal(fact_find("no.such", 7), -1);
 }
 
-static int write_document(const char *path)
-{
-	FILE *out = fopen(path, "w");
-
-	if (!out)
-		return 2;
-	facts_document(out);
-	return fclose(out) ? 2 : 0;
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(place__whose_code_a_file_is),
@@ -814,7 +804,5 @@ int main(int argc, char **argv)
 		cmocka_unit_test(facts__names_are_unique_and_found),
 	};
 
-	if (argc == 3 && !strcmp(argv[1], "--write"))
-		return write_document(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Who is using the GPUs: sums, names, pids from other namespaces, and JSON written and read back.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -119,7 +120,7 @@ static void look__our_own_process_is_named(void **state)
 	holder_look(&h, true);
 	assert_int_equal(h.state, HOLDER_RUNNING);
 	assert_int_equal(h.own_user, 1);
-	assert_non_null(strstr(h.command, "test_usage"));
+	assert_non_null(strstr(h.command, program_invocation_short_name));
 }
 
 /* In a container a pid of the host may be that of a process here that has nothing to do with the GPU. */
@@ -148,7 +149,7 @@ static void look__in_a_container_a_process_with_the_driver_is_it(void **state)
 	close(fd);
 	unlink(path);
 	assert_int_equal(h.state, HOLDER_RUNNING);
-	assert_non_null(strstr(h.command, "test_usage"));
+	assert_non_null(strstr(h.command, program_invocation_short_name));
 }
 
 static void look__who_is_not_there(void **state)

@@ -37,7 +37,7 @@ try report my
 try report -o fol
 try run --out f
 try explain oom-frag
-try run --gpu sim:h
+try run --gpu sim:ti
 try run --keep --out folder python3 my
 try help me
 try --v
