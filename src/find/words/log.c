@@ -21,6 +21,7 @@
 #include "find/words/crash.h"
 #include "read/text/exception.h"
 #include "read/text/line.h"
+#include "read/text/said.h"
 #include "find/words/observe.h"
 #include "find/words/quoted.h"
 #include "read/text/stamp.h"
@@ -165,34 +166,6 @@ static const char *const footers[] = {
 #include "kb/text_marks.def"
 };
 
-static const char *const fine[] = {
-#define MARK_FINE(words) words,
-#include "kb/text_marks.def"
-	NULL};
-
-static bool line_has_any(const char *s, const char *const *words)
-{
-	uint64_t first[4] = {0};	/* letters that begin a word, so that most of the line is looked at once */
-
-	for (size_t i = 0; words[i]; i++) {
-		unsigned char low = (unsigned char)tolower((unsigned char)words[i][0]), up = (unsigned char)toupper(low);
-
-		first[low / 64] |= 1ull << low % 64;
-		first[up / 64] |= 1ull << up % 64;
-	}
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (!(first[c / 64] >> c % 64 & 1))
-			continue;
-		for (size_t i = 0; words[i]; i++)
-			if (tolower(c) == tolower((unsigned char)words[i][0]) &&
-			    !strncasecmp(s, words[i], strlen(words[i])))
-				return true;
-	}
-	return false;
-}
-
 static int compare_words(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -323,13 +296,7 @@ static bool found_error(const struct text_log *l)
  * the CPU is what people complain about. */
 static bool is_fallback(const char *s)
 {
-	static const char *const instead[] = {"falling back to ", "fall back to ", "using CPU instead",
-					      "continuing on CPU", NULL};
-	static const char *const from_the_start[] = {"no GPU",		"not found",	"nitializ",	  "no CUDA",
-						     "not available",	"unavailable",	"driver",	  "too old",
-						     "no kernel image", "not compiled", "failed to load", NULL};
-
-	return line_has_any(s, instead) && !line_has_any(s, from_the_start);
+	return says(s, SAID_fallback) && !says(s, SAID_from_the_start);
 }
 
 /* The words that are in the line. False when it is PyTorch's footer, which is evidence of nothing. `code`: it may be a line of code. */
@@ -349,7 +316,7 @@ static bool log_find_words(struct text_log *l, bool code)
 	for (size_t i = 0; i < l->n_found; i++)
 		note_hit(l, l->found[i]);
 	l->error_here |= found_message(l);
-	l->fine_here = error && (line_has_any(l->line->text, fine) || is_fallback(l->line->text));
+	l->fine_here = error && (says(l->line->text, SAID_fine) || is_fallback(l->line->text));
 	if (l->fine_here)
 		l->error_here = false;
 	return true;
@@ -412,11 +379,6 @@ static void note_restart(struct text_log *l, const struct talk *t, const struct 
 	if (by && (by != RESTART_TOLD || t->state != TALK_MESSAGE))
 		begin_run(l, by);
 }
-
-static const char *const peers[] = {
-#define MARK_PEER(words) words,
-#include "kb/text_marks.def"
-	NULL};
 
 /* Two messages are the same when only numbers differ. */
 static bool same_words(const char *a, const char *b)
@@ -550,7 +512,7 @@ static struct text_event *add_event(struct text_log *l, struct talk *t, const st
 		.time = time_of_line(l, line->number), .file = l->file, .before = l->n_events <= 16 ? ring_text(l) : "",
 		.warning = str_ends(name, "Warning"), .marked = l->error_here,
 	};
-	e->peer = line_has_any(name, peers) || line_has_any(e->message, peers);
+	e->peer = says(name, SAID_peer) || says(e->message, SAID_peer);
 	return e;
 }
 
@@ -623,45 +585,17 @@ static struct talk *talk_of(struct text_log *l, const char *who)
 	return oldest;
 }
 
-static bool ends_message(const char *s)
-{
-	static const char *const starts[] = {
-		"Traceback (most recent",
-		"During handling of the above",
-		"The above exception was",
-		"File \"",
-		"+ Exception Group",
-		"terminate called",
-		"Exception raised from",
-		"Stack trace",
-		"C++ CapturedTraceback",
-		"Exception in thread",
-		"$ ",
-		">>> ",
-	};
-
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (str_starts(s, starts[i]))
-			return true;
-	return false;
-}
-
-static bool is_native_frame(const char *s)
-{
-	return str_starts(s, "frame #") || (s[0] == '#' && isdigit((unsigned char)s[1]));
-}
-
 /* The next line of the message. False when it has ended. */
 static bool continue_message(struct text_log *l, struct talk *t, const struct text_line *line)
 {
 	const char *s = line_words(line);
 	size_t name;
 
-	if (is_native_frame(s))
+	if (says(s, SAID_native_frame))
 		return true;
 	if (!line->len)
 		return t->event && !t->event->message[0];
-	if (ends_message(s) || exception_line(s, false, &name) || ++t->lines > MESSAGE_LINES ||
+	if (says(s, SAID_ends_message) || exception_line(s, false, &name) || ++t->lines > MESSAGE_LINES ||
 	    (t->event && t->event->listed && quoted_item(s)) || found_message(l))
 		return false;
 	if (t->event)
@@ -739,18 +673,13 @@ static const char *copied_message(const struct text_log *l, const char *s)
  * caught and logged without its name. "Error occurred when executing KSampler:": it follows. NULL: neither. */
 static const char *announced_message(const struct text_log *l, const char *s)
 {
-	static const char *const before[] = {"!!! Exception during processing !!! ",
-					     "!!! Exception during processing!!! ",
-					     " failed: ", "rror: ", "xception: ", " failed with error "};
+	const char *at;
 
-	if (str_starts(s, "Error occurred when executing ") && str_ends(s, ":"))
+	if (says(s, SAID_announces))
 		return s + strlen(s);
-	for (size_t i = 0; i < COUNT(before); i++) {
-		const char *at = strstr(s, before[i]);
-
-		if (at && known_message(at + strlen(before[i]), NULL))
-			return at + strlen(before[i]);
-	}
+	for (size_t row = 0; (at = says_before(s, SAID_announced, &row)) != NULL;)
+		if (known_message(at, NULL))
+			return at;
 	return copied_message(l, s);
 }
 
@@ -766,9 +695,9 @@ static bool is_failed_call(const struct text_log *l, const struct text_line *lin
 /* "Exception has occurred: RuntimeError", of a debugger, which shows the message below it; NULL: it is another line. */
 static const char *debugger_exception(const char *s, size_t *name)
 {
-	static const char said[] = "Exception has occurred: ";
+	const char *after;
 
-	return str_starts(s, said) && exception_line(s + strlen(said), false, name) ? s + strlen(said) : NULL;
+	return says_at(s, SAID_debugger, &after) && exception_line(after, false, name) ? after : NULL;
 }
 
 /* Outside of a traceback: an exception's line, or an error phrase. */
@@ -835,7 +764,7 @@ static void talk_line(struct text_log *l, struct talk *t, const struct text_line
 	const char *s = line_words(line);
 	size_t name;
 
-	if (strstr(s, "Traceback (most recent call last)")) {
+	if (says(s, SAID_traceback)) {
 		/* "RuntimeError   Traceback (most recent call last)" of notebooks is no frame */
 		if (t->headed)
 			cut_traceback(l, t);
@@ -854,9 +783,8 @@ static void talk_line(struct text_log *l, struct talk *t, const struct text_line
 	if (t->state == TALK_MESSAGE && continue_message(l, t, line))
 		return;
 	t->state = TALK_IDLE;
-	t->chained |= str_starts(s, "The above exception was the direct cause") ||
-		      str_starts(s, "During handling of the above exception");
-	t->stack |= strstr(s, "(most recent call first)") || str_starts(s, "Stack (most recent call last)");
+	t->chained |= says(s, SAID_chained);
+	t->stack |= says(s, SAID_stack);
 	if (traceback_frame(&t->traceback, s)) {	/* the beginning of the traceback is missing */
 		note_frame(l, t, line);
 		return;
@@ -870,11 +798,6 @@ static void talk_line(struct text_log *l, struct talk *t, const struct text_line
 	idle_line(l, t, line);
 }
 
-static const char *const progress[] = {
-#define MARK_PROGRESS(words) words,
-#include "kb/text_marks.def"
-	NULL};
-
 static void note_rank(struct text_log *l, int rank)
 {
 	if (rank >= 0 && rank < RANKS_MAX)
@@ -883,8 +806,7 @@ static void note_rank(struct text_log *l, int rank)
 
 static void note_xid(struct text_log *l, const struct text_line *line)
 {
-	if (l->n_xids < LOG_XIDS_MAX && strstr(line->text, "Xid") &&
-	    (strstr(line->text, "NVRM") || strstr(line->text, "Xid (")))
+	if (l->n_xids < LOG_XIDS_MAX && says(line->text, SAID_xid))
 		l->xid[l->n_xids++] = pool_strdup(&l->pool, line->text);
 }
 
@@ -896,13 +818,8 @@ static void keep_in_ring(struct text_log *l, const struct text_line *line)
 static bool shows_progress(const struct text_log *l, const struct text_line *line)
 {
 	return !l->error_here && !l->exception_here && line->indent < 16 && strpbrk(line->text, "0123456789") &&
-	       line_has_any(line->text, progress) && !strstr(line->text, "File \"");
+	       says(line->text, SAID_progress) && !strstr(line->text, "File \"");
 }
-
-static const char *const went_on[] = {
-#define MARK_WENT_ON(words) words,
-#include "kb/text_marks.def"
-	NULL};
 
 /* Two lines have the same shape if only numbers differ. */
 static uint64_t shape_of(const char *s)
@@ -940,7 +857,7 @@ static bool is_live(const struct text_log *l, struct text_event *e, const struct
 		e->bar_of = of;
 		return goes_on;
 	}
-	if (strstr(line->text, "it/s") || strstr(line->text, "s/it"))
+	if (says(line->text, SAID_iterations))
 		return true;
 	if (cuda_error_sticky(text_code(e->message)) == 1)
 		return false;
@@ -972,7 +889,7 @@ static bool went_on_here(const struct text_log *l, const struct text_line *line)
 {
 	if (shows_progress(l, line) && !is_remark(line->text))
 		return true;
-	return !l->error_here && !l->exception_here && line_has_any(line->text, went_on);
+	return !l->error_here && !l->exception_here && says(line->text, SAID_went_on);
 }
 
 static void note_progress(struct text_log *l, const struct text_line *line)
@@ -1071,7 +988,7 @@ static void note_alarm(struct text_log *l, const struct talk *t, const struct te
 	l->alarms += line->leveled;
 	if (l->alarm.text && l->progress - l->alarm_progress < WENT_ON && (!l->alarm_leveled || line->leveled))
 		return;
-	if (!line->alarm || in_traceback(t) || line_has_any(line->text, fine) || quoted_code(line_words(line)) ||
+	if (!line->alarm || in_traceback(t) || says(line->text, SAID_fine) || quoted_code(line_words(line)) ||
 	    quoted_item(line_words(line)) || !names_gpu(line->text))
 		return;
 	l->alarm_progress = l->progress;
@@ -1085,7 +1002,7 @@ static void note_trouble(struct text_log *l, const struct talk *t, const struct 
 {
 	if (l->trouble.text && l->progress - l->trouble_progress < WENT_ON)
 		return;
-	if (in_traceback(t) || l->error_here || line_has_any(line->text, fine) || is_fallback(line->text) ||
+	if (in_traceback(t) || l->error_here || says(line->text, SAID_fine) || is_fallback(line->text) ||
 	    quoted_code(line_words(line)) || quoted_item(line_words(line)) || !names_gpu(line->text))
 		return;
 	l->trouble_progress = l->progress;
@@ -1138,7 +1055,7 @@ static void log_line(void *arg, struct text_line *line)
 		note_trouble(l, t, line);
 	if (!again)
 		note_restart(l, t, line);
-	if (str_starts(line_words(line), "| NVIDIA-SMI ") && strstr(line_words(line), "Driver Version: "))
+	if (says(line_words(line), SAID_smi_table))
 		l->answered = line->order, l->answered_progress = l->progress;
 	talk_line(l, t, line);
 	if (line->len) {
@@ -1328,16 +1245,7 @@ void log_read_text(struct text_log *l, const char *name, const char *text, size_
 /* "got an unexpected keyword argument 'gpus'", "'Namespace' object has no attribute 'gpu'": what a program calls its arguments. */
 static bool is_about_argument(const struct text_event *e)
 {
-	static const char *const said[] = {"got an unexpected keyword argument '", "required positional argument",
-					   "required keyword-only argument", "'Namespace' object has no attribute '",
-					   "got multiple values for "};
-
-	if (!strcmp(e->type, "KeyError") || !strcmp(e->type, "NameError"))
-		return true;
-	for (size_t i = 0; i < COUNT(said); i++)
-		if (strstr(e->message, said[i]))
-			return true;
-	return false;
+	return says_just(e->type, strlen(e->type), SAID_argument_error) || says(e->message, SAID_argument);
 }
 
 /* The line that raised it, or one that called it, is about GPUs. */
@@ -1352,16 +1260,11 @@ static bool gpu_in_frames(const struct text_event *e)
 /* `import torch.distributed as dist`: no GPU is needed for it. */
 static bool is_import(const char *source)
 {
-	return source && (str_starts(source, "import ") || str_starts(source, "from "));
+	return source && says(source, SAID_import);
 }
 
 static bool gpu_package_in_frames(const struct text_event *e)
 {
-	static const char *const packages[] = {
-#define MARK_GPU_PACKAGE(path) path,
-#include "kb/text_marks.def"
-		NULL};
-
 	for (size_t i = 0; i < e->n_frames && !is_import(e->frame[e->n_frames - 1].source); i++) {
 		char file[sizeof(((struct raw_frame *)0)->file)];
 
@@ -1369,7 +1272,7 @@ static bool gpu_package_in_frames(const struct text_event *e)
 		for (char *s = file; *s; s++)
 			if (*s == '\\')
 				*s = '/';
-		if (line_has_any(file, packages))
+		if (says(file, SAID_gpu_package))
 			return true;
 	}
 	return false;
@@ -1378,34 +1281,19 @@ static bool gpu_package_in_frames(const struct text_event *e)
 /* A compiled module, or a library that it needs, cannot be loaded: where GPUs are used it is one of theirs more often than not. */
 static bool is_about_library(const struct text_log *l, const struct text_event *e)
 {
-	static const char *const says[] = {"DLL load failed",	 ".so: ", ".so.",   "undefined symbol",
-					   "invalid ELF header", "GLIBC", "._ext'", "._C'",
-					   "shared object file", "(or one of its dependencies)"};
-	static const char *const theirs[] = {"torch", "pytorch",  "cuda", "cudnn",     "nvidia",
-					     "gpu",   "tensorrt", "jax",  "tensorflow"};
-	bool library = false, of_gpu = false;
+	bool of_gpu = false;
 
-	if (strcmp(e->type, "ImportError") && strcmp(e->type, "OSError") && strcmp(e->type, "ModuleNotFoundError") &&
-	    strcmp(e->type, "FileNotFoundError"))
-		return false;
-	for (size_t i = 0; i < COUNT(says); i++)
-		library |= strstr(e->message, says[i]) != NULL;
-	for (size_t i = 0; i < COUNT(theirs); i++)
-		of_gpu |= text_words_has(&l->in_text, theirs[i]);
-	return library && of_gpu;
+	for (size_t i = 0; i < said_rows(SAID_of_gpus); i++)
+		of_gpu |= text_words_has(&l->in_text, said_words(SAID_of_gpus, i));
+	return of_gpu && says_just(e->type, strlen(e->type), SAID_import_error) && says(e->message, SAID_library);
 }
 
 /* The line that raised it asks a tool of CUDA's, or a GPU, for what it needs. */
 static bool asks_cuda(const struct text_event *e)
 {
-	static const char *const names[] = {"nvcc", "CUDA_HOME", "nvidia-smi", "get_device_properties",
-					    "get_device_capability"};
 	const char *source = e->n_frames ? e->frame[e->n_frames - 1].source : NULL;
 
-	for (size_t i = 0; source && i < COUNT(names); i++)
-		if (strstr(source, names[i]))
-			return true;
-	return false;
+	return source && says(source, SAID_asks_cuda);
 }
 
 /* The libraries did not fit the module, later nvidia-smi answers and something works: whatever it was is over. An answer alone may be
@@ -1413,7 +1301,7 @@ static bool asks_cuda(const struct text_event *e)
 static bool is_answered(const struct text_log *l, const struct text_event *e)
 {
 	return l->answered > e->order && l->progress > l->answered_progress &&
-	       strstr(e->message, "Driver/library version mismatch");
+	       says(e->message, SAID_mismatch);
 }
 
 void log_finish(struct text_log *l)
@@ -1456,7 +1344,7 @@ static bool ended_it(const struct text_event *e)
 /* "terminate called after throwing an instance of 'std::bad_alloc'": a program of C++ ended, and the exception is none of CUDA's. */
 static bool is_termination(const struct text_event *e)
 {
-	return str_starts(e->message, "terminate called ") && !e->gpu && !text_code(e->message);
+	return says(e->message, SAID_terminated) && !e->gpu && !text_code(e->message);
 }
 
 /* `last` ended the process, and `e` came before it and was survived. A warning that turns CUDA off, and a message that is only cited, are
