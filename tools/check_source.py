@@ -123,6 +123,60 @@ def writers(root):
                 yield "%s:%d: not const: %s" % (name, number, line.strip())
 
 
+STRUCT = re.compile(r"\bstruct\s+(\w+)\s*\{")
+FUNCTION_TYPE = re.compile(r"\btypedef\b[^;{}()]*?(?:\(\s*\*\s*(\w+)\s*\)|\b(\w+))\s*\(\s*(?!\*)")
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+NO_CASE = ("src/case/process.h",)   # how a process ended: find reads it
+
+
+def code(root, name):
+    """The text without comments; lines stay where they are."""
+    text = "\n".join(line for _, line in lines(root, name))
+    return COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+
+
+def members(text):
+    """(number of its line, line) of what is declared within a struct."""
+    depth, inside = 0, []
+    for number, line in enumerate(text.split("\n"), 1):
+        if inside:
+            yield number, line
+        for found in re.finditer(r"\bstruct\b[^;{}()]*\{|[{}]", line):
+            depth += found.group() != "}"
+            depth -= found.group() == "}"
+            if found.group() not in "{}":
+                inside.append(depth)
+            while inside and depth < inside[-1]:
+                inside.pop()
+
+
+def values(root):
+    """A case is a finished value: nothing in it calls back or points into a reader, no other input is asked while it is judged, and the judge
+    never changes a text."""
+    foreign, own, called, changing = set(), set(), set(), set()
+    for name in files(root, "src", ends=(".c", ".h")):
+        text = code(root, name)
+        (own if part(name)[0] in ("base", "case") else foreign).update(STRUCT.findall(text))
+        if name.endswith(".c"):
+            continue
+        called.update(a or b for a, b in FUNCTION_TYPE.findall(text))
+        if part(name)[0] in ("read", "find"):
+            changing.update(re.findall(r"\b(\w+)\((?:[^()]*, )?struct text_log \*[^()]*\);", text))
+    calls_back = re.compile(r"\(\s*\*\s*\w*\s*(?:\[\w*\]\s*)?\)\s*\(|\b(?:%s)\s+\*?\s*\w+\s*[\[;,]" % "|".join(sorted(called)))
+    points = re.compile(r"\bstruct\s+(?:%s)\b" % "|".join(sorted(foreign - own)))
+    changes = re.compile(r"(?<!const )\bstruct text_log \*|\b(?:%s)\s*\(" % "|".join(sorted(changing)))
+    for name in files(root, "src/case", "src/verdict", ends=(".c", ".h")):
+        text = code(root, name)
+        for number, line in members(text) if name.endswith(".h") and part(name)[0] != "verdict/rules" else ():
+            if calls_back.search(line):
+                yield "%s:%d: calls back: %s" % (name, number, line.strip())
+            elif part(name)[0] == "case" and name not in NO_CASE and points.search(line):
+                yield "%s:%d: points into a reader: %s" % (name, number, line.strip())
+        for number, line in enumerate(text.split("\n"), 1):
+            if changes.search(line):
+                yield "%s:%d: changes a text: %s" % (name, number, line.strip())
+
+
 def columns(root):
     """No line of C is longer than HARD_LIMIT, unless it is one string or has an address that cannot be broken."""
     for name in files(root, "include", "src", "tests", ends=(".c", ".h")):
@@ -172,7 +226,7 @@ def causes(root):
             yield cause
 
 
-CHECKS = {check.__name__: check for check in (layers, writers, columns, signals, formatter, causes)}
+CHECKS = {check.__name__: check for check in (layers, writers, values, columns, signals, formatter, causes)}
 
 
 def main():

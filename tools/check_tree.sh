@@ -66,6 +66,7 @@ source_claim() { # source_claim CHECK NAME
 }
 source_claim layers "no include goes against the parts of ARCHITECTURE.md, and no input knows another"
 source_claim writers "writers read the case and never set it"
+source_claim values "a case is a finished value: nothing in it calls back, and a verdict changes no text"
 source_claim columns "no line of C is longer than 160 columns, comments included"
 source_claim signals "signals to other processes go through base/children.c alone"
 source_claim formatter "nobody turns clang-format off"

@@ -130,6 +130,24 @@ void case_evidence(struct casefile *c, const char *source, const char *text)
 	**tail = (struct said){.source = source, .text = text};
 }
 
+const struct text_hit *case_hit(const struct casefile *c, const char *words)
+{
+	size_t low = 0, high = c->n_hits;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = strcmp(words, c->hits[mid].words);
+
+		if (!order)
+			return &c->hits[mid];
+		if (order < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return NULL;
+}
+
 const char *case_keep(struct casefile *c, const char *text)
 {
 	return text && text[0] ? pool_strdup(c->pool, text) : NULL;

@@ -104,11 +104,12 @@ struct blamed {
 	size_t n_stack;
 };
 
-/* Words that a rule looks for in a text. */
+/* Words that a text has: a rule may look for them. */
 struct text_hit {
 	uint64_t count, line;
 	const char *text;	/* the first line that contains it; NULL = none */
 	const char *file;
+	const char *words;
 };
 
 /* A cause whose reports have words in common with a text. */
@@ -148,9 +149,8 @@ struct casefile {
 	const struct ledger *ledger;	/* NULL = not known who held the memory */
 	const struct live *live;	/* NULL = it is not a running process */
 	struct said *evidence;
-	/* finds words in the text that was given; NULL = there is no text */
-	const struct text_hit *(*says)(const void *arg, const char *words);
-	const void *says_arg;
+	const struct text_hit *hits;	/* of the words that rules look for, those that the text has, by words */
+	size_t n_hits;
 	struct likeness like[LIKENESS_MAX];	/* the most alike first */
 	size_t n_like;
 	enum {
@@ -188,6 +188,9 @@ void case_blame(struct casefile *c, enum blamed_id whom);
 
 /* Who holds what. Call it after the messages have been read: they may say what the recording does not. */
 void case_memory_parts(struct casefile *c);
+
+/* Where the text has these words; NULL: it has not, or there is no text. */
+const struct text_hit *case_hit(const struct casefile *c, const char *words);
 
 /* The user's own lines that led to `where`, n = 0 the innermost; NULL when there are not that many. */
 const struct line *case_caller(const struct casefile *c, size_t n);

@@ -27,7 +27,7 @@ struct input {
 	bool (*sniff)(const struct sniffed *s);
 	/* NULL with the reason in `e`. */
 	void *(*open)(const char *path, struct err *e);
-	/* Adds everything that it knows about the failure to the case. Facts that another input set before stay. */
+	/* Adds everything that it knows about the failure to the case. Facts that another input set before stay. NULL: it has no one failure. */
 	void (*observe)(void *it, struct casefile *c);
 	void (*close)(void *it);
 };
@@ -45,5 +45,20 @@ const struct input *input_get(enum input_id id);
 
 /* The input for a file or folder. Never NULL: anything else is a text. */
 const struct input *input_sniff(const char *path);
+
+/* An input that adds to the case of another one. */
+struct input_beside {
+	const struct input *input;
+	void *it;
+	const char *why;	/* they are of one failure */
+};
+
+struct inputs_beside {
+	struct input_beside *list;
+	size_t n;
+};
+
+/* In this order. */
+void inputs_observe(struct casefile *c, const struct inputs_beside *beside);
 
 #endif

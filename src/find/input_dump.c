@@ -55,7 +55,8 @@ static void *dump_source_open(const char *path, struct err *e)
 
 static void dump_source_observe(void *it, struct casefile *c)
 {
-	dump_observe(c, ((struct dump_source *)it)->culprit);
+	if (!fact_known(c, FACT_fault_kind))	/* otherwise it was joined with its launch */
+		dump_observe(c, ((struct dump_source *)it)->culprit);
 }
 
 static void dump_source_close(void *it)

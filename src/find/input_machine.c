@@ -36,15 +36,6 @@ static void *machine_source_open(const char *path, struct err *e)
 	return NULL;
 }
 
-static void machine_source_observe(void *it, struct casefile *c)
-{
-	const struct machine *m = it;
-
-	case_observer(c, MACHINE_OBSERVER);
-	facts_of_machine(c, m, machine_gpus(m) ? 0 : SIZE_MAX);
-	case_observer(c, NULL);
-}
-
 static void machine_source_close(void *it)
 {
 	if (!it)
@@ -58,6 +49,5 @@ const struct input input_machine = {
 	.what = "a doctor bundle",
 	.sniff = machine_sniff,
 	.open = machine_source_open,
-	.observe = machine_source_observe,
 	.close = machine_source_close,
 };

@@ -32,6 +32,7 @@ struct text_source *text_source_new(void)
 	size_t n = words_from ? words_from(&words) : 0;
 
 	s->log = log_new(words, n);
+	s->about.log = s->log;
 	free(words);
 	return s;
 }
@@ -96,7 +97,7 @@ static void text_source_observe(void *it, struct casefile *c)
 {
 	const struct text_source *s = it;
 
-	text_observe(c, s->log, s->event);
+	text_observe(c, &s->about);
 }
 
 const struct input input_text = {

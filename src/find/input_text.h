@@ -6,9 +6,9 @@
 
 #include <stddef.h>
 
+#include "find/words/observe.h"
+
 struct err;
-struct text_event;
-struct text_log;
 
 /* The words that rules look for, so that a text is searched for all of them at once. `*words` is the caller's (free). Set once,
  * before the first text is opened: rules know texts, texts do not know rules. */
@@ -17,7 +17,7 @@ void text_words_from(text_words_fn *fn);
 
 struct text_source {
 	struct text_log *log;
-	const struct text_event *event;	/* the error that it is about; NULL = none was chosen */
+	struct text_view about;	/* what it adds to the case of another input */
 };
 
 struct text_source *text_source_new(void);

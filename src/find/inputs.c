@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "base/fs.h"
+#include "case/case.h"
 
 #define HEAD_BYTES 256
 
@@ -60,4 +61,15 @@ const struct input *input_sniff(const char *path)
 		if (list[i]->sniff(&s))
 			return list[i];
 	return list[INPUT_text];
+}
+
+void inputs_observe(struct casefile *c, const struct inputs_beside *beside)
+{
+	for (size_t i = 0; i < beside->n; i++) {
+		const struct input_beside *b = &beside->list[i];
+
+		if (b->input->observe)
+			b->input->observe(b->it, c);
+		case_evidence(c, "input", pool_strdup(c->pool, b->why));
+	}
 }

@@ -52,11 +52,12 @@ void opened_release(struct opened *o, struct recorded_process *p)
 	trace_free(o->trace);
 }
 
-struct verdict *opened_judge_and(const struct opened *o, const struct recorded_process *p, const struct process_also *also)
+struct verdict *opened_judge_beside(const struct opened *o, const struct recorded_process *p,
+				    const struct inputs_beside *beside)
 {
-	struct verdict *v = verdict_of_process_and(o->trace, &p->end, also);
+	struct verdict *v = verdict_of_process_beside(o->trace, &p->end, beside);
 	/* what was found at the time is about the recording alone, not about what other inputs add */
-	json_t *stored = !also && strcmp(verdict_cause(v), "none") != 0 ? recording_verdict(p) : NULL;
+	json_t *stored = !beside && strcmp(verdict_cause(v), "none") != 0 ? recording_verdict(p) : NULL;
 
 	if (stored && verdict_restore(v, stored))
 		verdict_tell_damage(v);
@@ -66,5 +67,5 @@ struct verdict *opened_judge_and(const struct opened *o, const struct recorded_p
 
 struct verdict *opened_judge(const struct opened *o, const struct recorded_process *p)
 {
-	return opened_judge_and(o, p, NULL);
+	return opened_judge_beside(o, p, NULL);
 }

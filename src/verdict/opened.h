@@ -9,7 +9,7 @@
 struct culprit;
 struct dump;
 struct err;
-struct process_also;
+struct inputs_beside;
 struct recorded_process;
 struct trace;
 struct verdict;
@@ -24,10 +24,10 @@ struct opened {
 int opened_read(struct opened *o, struct recorded_process *p, struct err *e);
 void opened_release(struct opened *o, struct recorded_process *p);
 
-/* The verdict on it, with what other inputs add (verdict/process.h; may be NULL). What the doctor found when the program ended is
+/* The verdict on it, with what other inputs (may be NULL) add to its case. What the doctor found when the program ended is
  * kept: this may be a different machine. */
-struct verdict *opened_judge_and(const struct opened *o, const struct recorded_process *p,
-				 const struct process_also *also);
+struct verdict *opened_judge_beside(const struct opened *o, const struct recorded_process *p,
+				    const struct inputs_beside *beside);
 struct verdict *opened_judge(const struct opened *o, const struct recorded_process *p);
 
 #endif

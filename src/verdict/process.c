@@ -6,6 +6,7 @@
 
 #include "case/message.h"
 #include "formats/xid.h"
+#include "find/input.h"
 #include "read/recording/damage.h"
 #include "find/failure/ending.h"
 #include "find/failure/incident.h"
@@ -21,7 +22,7 @@
 #define NOTES_MAX 16
 
 static struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, const struct culprit *k,
-					   const struct process_also *also)
+					   const struct inputs_beside *beside)
 {
 	struct verdict *v = verdict_new("unknown");
 	struct casefile *c = &v->c;
@@ -35,8 +36,8 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	else if (i->sticky)
 		recording_observe_suspects(c, i, t, &s);
 	recording_observe(c, i, t, &s);
-	if (also)
-		also->observe(c, also->arg);
+	if (beside)
+		inputs_observe(c, beside);
 	verdict_judge(v);
 	if (!k && i->sticky && no_dump && no_dump != CW_REASON_ASKED)
 		verdict_evidence(v, "recorder",
@@ -195,7 +196,8 @@ struct verdict *verdict_without(struct verdict *all, const struct process_end *e
 	return verdict_join(both, 2);
 }
 
-struct verdict *verdict_of_process_and(struct trace *t, const struct process_end *end, const struct process_also *also)
+struct verdict *verdict_of_process_beside(struct trace *t, const struct process_end *end,
+					  const struct inputs_beside *beside)
 {
 	struct verdict *v = verdict_new("none"), *found = NULL;
 	struct incidents all = {0};
@@ -212,7 +214,7 @@ struct verdict *verdict_of_process_and(struct trace *t, const struct process_end
 		fatal->usage = end->usage;
 		fatal->ram = end->ram;
 		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;
-		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL, also);
+		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL, beside);
 	}
 	if (found && !is_ours(fatal, found)) {
 		verdict_free(found);
@@ -232,5 +234,5 @@ struct verdict *verdict_of_process_and(struct trace *t, const struct process_end
 
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end)
 {
-	return verdict_of_process_and(t, end, NULL);
+	return verdict_of_process_beside(t, end, NULL);
 }

@@ -4,18 +4,13 @@
 #ifndef CUWHY_JUDGE_PROCESS_H
 #define CUWHY_JUDGE_PROCESS_H
 
-struct casefile;
+struct inputs_beside;
 struct process_end;
 struct trace;
 struct verdict;
 
-/* Observes into the case of the failure that ended the process, after the recording has. */
-struct process_also {
-	void (*observe)(struct casefile *c, const void *arg);
-	const void *arg;
-};
-
-/* Like verdict_of_process, plus `also`, which may be NULL. */
-struct verdict *verdict_of_process_and(struct trace *t, const struct process_end *end, const struct process_also *also);
+/* Like verdict_of_process, with what other inputs (may be NULL) add to the case of the failure that ended it. */
+struct verdict *verdict_of_process_beside(struct trace *t, const struct process_end *end,
+					  const struct inputs_beside *beside);
 
 #endif

@@ -100,20 +100,23 @@ static const struct culprit *joined_dump(const struct group *g)
 	return j ? ((const struct dump_source *)j->source->it)->culprit : NULL;
 }
 
-static void observe_joined(struct casefile *c, const void *arg)
+/* What adds to the case; NULL when nothing was joined. Of a machine only the reason: the doctor's finding is added to the verdict. */
+static const struct inputs_beside *beside_of(const struct group *g, struct pool *pool)
 {
-	const struct group *g = arg;
+	struct inputs_beside *b = g ? pool_alloc(pool, sizeof(*b)) : NULL;
 
+	if (!b)
+		return NULL;
+	*b = (struct inputs_beside){.list = pool_alloc(pool, g->n * sizeof(*b->list)), .n = g->n};
 	for (size_t i = 0; i < g->n; i++) {
-		struct source *s = g->list[i].source;
+		const struct source *s = g->list[i].source;
 
-		/* the doctor's finding is added afterward; a dump that was joined with its launch has been observed already */
-		if (s->input != &input_machine && (s->input != &input_dump || !fact_known(c, FACT_fault_kind)))
-			s->input->observe(s->it, c);
-		case_evidence(c, "input",
-			      pool_printf(c->pool, "joined with %s, %s: %s%s", s->input->what, s->path, g->list[i].why,
-					  g->list[i].tied == TIED_SURELY ? "" : "; it may still be of another run"));
+		b->list[i] = (struct input_beside){
+			.input = s->input, .it = s->it,
+			.why = pool_printf(pool, "joined with %s, %s: %s%s", s->input->what, s->path, g->list[i].why,
+					   g->list[i].tied == TIED_SURELY ? "" : "; it may still be of another run")};
 	}
+	return b;
 }
 
 static void adopt_machine(struct verdict *v, const struct group *g)
@@ -143,7 +146,7 @@ static void cap_certainty(struct verdict *v, const struct verdict *alone, const 
 
 static struct verdict *source_judge_process(struct recorded_process *p, const struct group *g, struct err *e)
 {
-	struct process_also also = {.observe = observe_joined, .arg = g};
+	struct pool pool = {0};
 	struct opened o;
 	struct verdict *v;
 
@@ -151,9 +154,10 @@ static struct verdict *source_judge_process(struct recorded_process *p, const st
 		return NULL;
 	if (!p->end.fault)
 		p->end.fault = joined_dump(g);
-	v = opened_judge_and(&o, p, g ? &also : NULL);
+	v = opened_judge_beside(&o, p, beside_of(g, &pool));
 	adopt_machine(v, g);
 	opened_release(&o, p);
+	pool_release(&pool);
 	return v;
 }
 
@@ -214,11 +218,12 @@ static struct verdict *judge_machine(struct source *s)
 
 static struct verdict *judge_text(struct source *s, const struct group *g)
 {
-	struct process_also also = {.observe = observe_joined, .arg = g};
 	struct text_source *t = s->it;
-	struct verdict *v = verdict_of_text_and(t->log, g ? &also : NULL, &t->event);
+	struct pool pool = {0};
+	struct verdict *v = verdict_of_text_beside(t->log, beside_of(g, &pool), &t->about);
 
 	adopt_machine(v, g);
+	pool_release(&pool);
 	return v;
 }
 
@@ -226,14 +231,15 @@ static struct verdict *judge_text(struct source *s, const struct group *g)
 static struct verdict *judge_plain(struct source *s, const struct group *g)
 {
 	struct verdict *v = verdict_new("unknown");
+	const struct inputs_beside *beside = beside_of(g, &v->pool);
 
 	s->input->observe(s->it, &v->c);
 	if (!case_observed(&v->c, GROUP_error)) {
 		verdict_free(v);
 		return verdict_new("none");
 	}
-	if (g)
-		observe_joined(&v->c, g);
+	if (beside)
+		inputs_observe(&v->c, beside);
 	verdict_judge(v);
 	adopt_machine(v, g);
 	return v;

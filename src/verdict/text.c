@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "case/message.h"
 #include "compat/cuda_errors.h"
+#include "find/input.h"
 #include "find/words/contradiction.h"
 #include "read/text/exception.h"
 #include "find/words/likeness.h"
 #include "find/words/log.h"
 #include "find/words/observe.h"
-#include "verdict/process.h"
 #include "verdict/text.h"
 #include "verdict/verdict.h"
 
@@ -21,28 +21,48 @@
  * failures, left out of what was learned, none gets beyond both; with 1 and 1 three do, for two failures more in 1,300. */
 #define LEAD_TEXT  2.0
 #define LEAD_LINE  1.0
+#define OTHERS_TOLD 4
 
-/* The cause that the error message alone matches, without the lines around it; NULL: none. */
-static const struct cause *cause_by_itself(struct text_log *l, const struct text_event *e)
+/* A text while it is judged. */
+struct reading {
+	const struct text_log *log;
+	const struct text_event *event;
+	size_t n;
+	const struct inputs_beside *beside;
+	/* of each event, once it was asked for: the cause that its message alone matches, without the words around it; NULL: none */
+	const struct cause *cause[LOG_EVENTS_MAX];
+	bool matched[LOG_EVENTS_MAX];
+};
+
+static const struct cause *match_event(const struct text_log *l, const struct text_event *e)
 {
-	struct pool pool = {0};
-	struct casefile *f = xcalloc(1, sizeof(*f));
+	struct casefile *c = xcalloc(1, sizeof(*c));
 	const struct cause *cause;
+	struct pool pool = {0};
 	struct matches m;
 
-	case_init(f, &pool);
-	text_observe(f, l, e);
-	f->says = NULL;
-	rules_match(&m, kb_get(), f, &pool);
+	case_init(c, &pool);
+	text_observe_event(c, l, e);
+	rules_match(&m, kb_get(), c, &pool);
 	cause = m.n ? m.list[0].cause : NULL;
 	pool_release(&pool);
-	free(f);
+	free(c);
 	return cause;
 }
 
-static bool event_is_ours(struct text_log *l, const struct text_event *e)
+static const struct cause *cause_by_itself(struct reading *r, const struct text_event *e)
 {
-	return e->marked || message_is_cuda(e->message) || text_code(e->message) || cause_by_itself(l, e);
+	size_t i = (size_t)(e - r->event);
+
+	if (!r->matched[i])
+		r->cause[i] = match_event(r->log, e);
+	r->matched[i] = true;
+	return r->cause[i];
+}
+
+static bool event_is_ours(struct reading *r, const struct text_event *e)
+{
+	return e->marked || message_is_cuda(e->message) || text_code(e->message) || cause_by_itself(r, e);
 }
 
 /* In one file the order of lines counts, between files their times, where both have them. */
@@ -66,56 +86,54 @@ static bool lacks_message(const struct text_event *e)
 }
 
 /* It is a failure of a program, of this run. */
-static bool ends_run(struct text_log *l, const struct text_event *e)
+static bool ends_run(struct reading *r, const struct text_event *e)
 {
-	return !e->warning && !e->peer && !is_question(e) && !lacks_message(e) && event_is_ours(l, e) &&
-	       !log_handled(l, e);
+	return !e->warning && !e->peer && !is_question(e) && !lacks_message(e) && event_is_ours(r, e) &&
+	       !log_handled(r->log, e);
 }
 
 /* Nothing that is typed into the same process repairs it: its CUDA context is lost, or its machine or its installation is at fault. */
-static bool lasts(struct text_log *l, const struct text_event *e)
+static bool lasts(struct reading *r, const struct text_event *e)
 {
-	const struct cause *cause = cause_by_itself(l, e);
+	const struct cause *cause = cause_by_itself(r, e);
 
 	return cuda_error_sticky(text_code(e->message)) == 1 || (cause && cause->check);
 }
 
 /* Something was started again after `e`, and `later` is how that failed. */
-static bool gives_way(struct text_log *l, const struct text_event *e, const struct text_event *later)
+static bool gives_way(struct reading *r, const struct text_event *e, const struct text_event *later)
 {
-	enum restart by = later->order > e->order ? log_restarted(l, e, later) : RESTART_NOT;
+	enum restart by = later->order > e->order ? log_restarted(r->log, e, later) : RESTART_NOT;
 
-	return by && ends_run(l, later) && (by != RESTART_STATEMENT || !lasts(l, e));
+	return by && ends_run(r, later) && (by != RESTART_STATEMENT || !lasts(r, e));
 }
 
-static bool is_superseded(struct text_log *l, const struct text_event *e)
+static bool is_superseded(struct reading *r, const struct text_event *e)
 {
-	const struct text_event *list;
-	size_t n = log_events(l, &list);
-
-	for (size_t i = 0; i < n; i++)
-		if (gives_way(l, e, &list[i]))
+	for (size_t i = 0; i < r->n; i++)
+		if (gives_way(r, e, &r->event[i]))
 			return true;
 	return false;
 }
 
 /* The last failure of an earlier run, with another cause; NULL: there is none. */
-static const struct text_event *earlier_failure(struct text_log *l, const struct text_event *e)
+static const struct text_event *earlier_failure(struct reading *r, const struct text_event *e)
 {
-	const struct text_event *list, *found = NULL;
-	size_t n = log_events(l, &list);
+	const struct text_event *found = NULL;
 
-	for (size_t i = 0; i < n; i++)
-		if (&list[i] != e && list[i].order < e->order && log_restarted(l, &list[i], e) && ends_run(l, &list[i]) &&
-		    (!found || found->order < list[i].order) && cause_by_itself(l, &list[i]) != cause_by_itself(l, e))
-			found = &list[i];
+	for (size_t i = 0; i < r->n; i++) {
+		const struct text_event *o = &r->event[i];
+
+		if (o != e && o->order < e->order && log_restarted(r->log, o, e) && ends_run(r, o) &&
+		    (!found || found->order < o->order) && cause_by_itself(r, o) != cause_by_itself(r, e))
+			found = o;
+	}
 	return found;
 }
 
 /* The failure of an earlier run stays a candidate: that it was repaired is only what somebody says. */
-static void offer_earlier(struct verdict *v, struct text_log *l, const struct text_event *earlier)
+static void offer_earlier(struct verdict *v, const struct cause *cause)
 {
-	const struct cause *cause = cause_by_itself(l, earlier);
 	struct match *list = pool_alloc(&v->pool, (v->n_candidates + 1) * sizeof(*list));
 	size_t at = 0;
 
@@ -135,49 +153,44 @@ static void offer_earlier(struct verdict *v, struct text_log *l, const struct te
 }
 
 /* A command that was run again is a new process. Otherwise the error before may still be the reason. */
-static void weigh_earlier(struct verdict *v, struct text_log *l, const struct text_event *e,
+static void weigh_earlier(struct verdict *v, struct reading *r, const struct text_event *e,
 			  const struct text_event *earlier)
 {
-	verdict_why(v, text_other_error(&v->c, l, e, earlier));
-	if (log_restarted(l, earlier, e) == RESTART_PROGRAM)
+	verdict_why(v, text_other_error(&v->pool, r->log, e, earlier));
+	if (log_restarted(r->log, earlier, e) == RESTART_PROGRAM)
 		return;
-	offer_earlier(v, l, earlier);
+	offer_earlier(v, cause_by_itself(r, earlier));
 	verdict_doubt(v, "the text has an earlier error, and only suggests that it was repaired");
 }
 
 /* A later run got past it, and failed in a way that is not CUDA's. */
-static void weigh_later(struct verdict *v, struct text_log *l, const struct text_event *e)
+static void weigh_later(struct verdict *v, const struct reading *r, const struct text_event *e)
 {
-	const struct text_event *list;
-	size_t n = log_events(l, &list);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct text_event *later = &r->event[i];
 
-	for (size_t i = 0; i < n; i++) {
-		const struct text_event *later = &list[i];
-
-		if (later->order < e->order || log_restarted(l, e, later) < RESTART_TOLD || !later->raised ||
+		if (later->order < e->order || log_restarted(r->log, e, later) < RESTART_TOLD || !later->raised ||
 		    later->warning || later->peer || strstr(later->type, "Interrupt"))
 			continue;
-		verdict_why(v, text_other_error(&v->c, l, e, later));
+		verdict_why(v, text_other_error(&v->pool, r->log, e, later));
 		verdict_doubt(v, "a later run in the text failed with another error, so this one may be repaired");
 		return;
 	}
 }
 
 /* The first error that was not handled; reports of another process's end, questions and warnings, only if there is nothing better. */
-static const struct text_event *choose_event(struct text_log *l)
+static const struct text_event *choose_event(struct reading *r)
 {
-	const struct text_event *list;
-	size_t n = log_events(l, &list);
-
 	for (int round = 0; round < 4; round++) {
 		const struct text_event *first = NULL;
 
-		for (size_t i = 0; i < n; i++) {
-			int when = list[i].warning ? 3 : is_question(&list[i]) || list[i].cited ? 2 : list[i].peer ? 1 : 0;
+		for (size_t i = 0; i < r->n; i++) {
+			const struct text_event *e = &r->event[i];
+			int when = e->warning ? 3 : is_question(e) || e->cited ? 2 : e->peer ? 1 : 0;
 
-			if (when == round && !lacks_message(&list[i]) && is_earlier(&list[i], first) &&
-			    event_is_ours(l, &list[i]) && !log_handled(l, &list[i]) && !is_superseded(l, &list[i]))
-				first = &list[i];
+			if (when == round && !lacks_message(e) && is_earlier(e, first) && event_is_ours(r, e) &&
+			    !log_handled(r->log, e) && !is_superseded(r, e))
+				first = e;
 		}
 		if (first)
 			return first;
@@ -186,15 +199,15 @@ static const struct text_event *choose_event(struct text_log *l)
 }
 
 /* No cause is known for it, but it speaks of a GPU, and nothing shows that the program went on. */
-static const struct text_event *choose_unknown(struct text_log *l)
+static const struct text_event *choose_unknown(const struct reading *r)
 {
-	const struct text_event *list;
-	size_t n = log_events(l, &list);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct text_event *e = &r->event[i];
 
-	for (size_t i = 0; i < n; i++)
-		if (list[i].gpu && list[i].type[0] && !list[i].warning && !lacks_message(&list[i]) &&
-		    !strstr(list[i].type, "Interrupt") && !log_progress_after(l, &list[i]) && !log_handled(l, &list[i]))
-			return &list[i];
+		if (e->gpu && e->type[0] && !e->warning && !lacks_message(e) && !strstr(e->type, "Interrupt") &&
+		    !log_progress_after(r->log, e) && !log_handled(r->log, e))
+			return e;
+	}
 	return NULL;
 }
 
@@ -224,34 +237,30 @@ static bool is_like_a_failure(const struct text_log *l, const char *type, const 
 }
 
 /* What ended the program names no GPU, and no row knows it. Python's own exceptions say what they are about, so that only their rules speak. */
-static const struct text_event *choose_alike(struct text_log *l)
+static const struct text_event *choose_alike(const struct reading *r)
 {
-	const struct text_event *list;
-	size_t n = log_events(l, &list);
-
-	for (size_t i = n; i-- > 0;) {
-		const struct text_event *e = &list[i];
+	for (size_t i = r->n; i-- > 0;) {
+		const struct text_event *e = &r->event[i];
 
 		if (!e->raised || !e->type[0] || e->warning || e->peer || e->cited || e->listed || lacks_message(e) ||
-		    exception_of_python(e->type) || is_of_other_device(e->message) || log_progress_after(l, e) ||
-		    log_handled(l, e))
+		    exception_of_python(e->type) || is_of_other_device(e->message) || log_progress_after(r->log, e) ||
+		    log_handled(r->log, e))
 			continue;
-		if (is_like_a_failure(l, e->type, e->message))
+		if (is_like_a_failure(r->log, e->type, e->message))
 			return e;
 	}
 	return NULL;
 }
 
 /* A traceback without its exception: what failed is not in the text. */
-static const struct text_event *choose_cut(struct text_log *l)
+static const struct text_event *choose_cut(struct reading *r)
 {
-	const struct text_event *list;
-	size_t n = log_events(l, &list);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct text_event *e = &r->event[i];
 
-	for (size_t i = 0; i < n; i++)
-		if (lacks_message(&list[i]) && (list[i].gpu || cause_by_itself(l, &list[i])) &&
-		    !log_progress_after(l, &list[i]))
-			return &list[i];
+		if (lacks_message(e) && (e->gpu || cause_by_itself(r, e)) && !log_progress_after(r->log, e))
+			return e;
+	}
 	return NULL;
 }
 
@@ -267,49 +276,61 @@ static void tell_cut(struct verdict *v, const struct text_event *e)
 }
 
 /* Errors of CUDA, or warnings, that the program outlived before something else ended it: only what came later can be the reason. */
-static void forget_handled(struct text_log *l)
+static struct text_past past_handled(struct reading *r, struct text_past past)
 {
-	const struct text_event *list;
-	size_t n = log_events(l, &list);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct text_event *e = &r->event[i];
 
-	for (size_t i = 0; i < n; i++)
-		if (!lacks_message(&list[i]) && event_is_ours(l, &list[i]) && log_handled(l, &list[i]))
-			log_since(l, &list[i]);
+		if (!lacks_message(e) && event_is_ours(r, e) && log_handled(r->log, e))
+			past = log_past_event(past, e);
+	}
+	return past;
 }
 
 /* A C++ line often comes before the traceback of the same error, which says more. */
-static const struct text_event *with_traceback(const struct text_log *l, const struct text_event *e)
+static const struct text_event *with_traceback(const struct reading *r, const struct text_event *e)
 {
-	const struct text_event *list;
-	size_t n = log_events(l, &list);
 	uint32_t code = e && !e->n_frames ? text_code(e->message) : 0;
 
-	for (size_t i = 0; code && i < n; i++)
-		if (&list[i] != e && list[i].n_frames && list[i].order >= e->order &&
-		    list[i].order < e->order + NEAR_LINES && !strcmp(list[i].who, e->who) &&
-		    text_code(list[i].message) == code)
-			return &list[i];
+	for (size_t i = 0; code && i < r->n; i++) {
+		const struct text_event *o = &r->event[i];
+
+		if (o != e && o->n_frames && o->order >= e->order && o->order < e->order + NEAR_LINES &&
+		    !strcmp(o->who, e->who) && text_code(o->message) == code)
+			return o;
+	}
 	return e;
 }
 
-static bool has_warning(const struct text_log *l)
+static bool has_warning(const struct reading *r)
 {
-	const struct text_event *list;
-	size_t n = log_events(l, &list);
-
-	for (size_t i = 0; i < n; i++)
-		if (list[i].warning && list[i].marked)
+	for (size_t i = 0; i < r->n; i++)
+		if (r->event[i].warning && r->event[i].marked)
 			return true;
 	return false;
 }
 
-static struct verdict *nothing_wrong(const struct text_log *l)
+/* Evidence: the errors that are not `first`. */
+static void tell_others(struct verdict *v, const struct reading *r, const struct text_event *first)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < r->n && told < OTHERS_TOLD; i++) {
+		const struct text_event *e = &r->event[i];
+
+		if (e == first || e->warning)
+			continue;
+		verdict_evidence(v, TEXT_OBSERVER, text_other_error(&v->pool, r->log, first, e));
+		told++;
+	}
+}
+
+static struct verdict *nothing_wrong(const struct reading *r)
 {
 	struct verdict *v = verdict_new("none");
 
-	v->sure = log_progress(l) && !has_warning(l) ? SURE_LIKELY : SURE_POSSIBLE;	/* a text may not say everything */
-	text_tell_others(&v->c, l, NULL);
-	verdict_take_evidence(v);
+	v->sure = log_progress(r->log) && !has_warning(r) ? SURE_LIKELY : SURE_POSSIBLE;	/* a text may not say everything */
+	tell_others(v, r, NULL);
 	return v;
 }
 
@@ -329,48 +350,40 @@ static void weigh_contradiction(struct verdict *v, const char *message)
 		verdict_lower(v, v->sure == SURE_LIKELY ? told : NULL);
 }
 
-/* By the error, or by the failure that the text tells; NULL: it has none. */
-static struct verdict *judge_event(struct text_log *l, const struct text_event *e, const struct text_hit *told,
-				   const struct process_also *also)
+/* By the error, or by the failure that the text tells. */
+static struct verdict *judge_event(const struct reading *r, const struct text_view *about, const struct text_hit *told)
 {
 	struct verdict *v = verdict_new("unknown");
 
-	text_observe(&v->c, l, e);
-	text_liken(&v->c, l);
-	v->c.like_place = told || (e && !e->cut && !e->warning) ? LIKE_FIRST
-			  : e && e->cut			       ? LIKE_BEHIND_UNKNOWN
-								: LIKE_BEHIND_RULES;
-	if (told)
-		text_tell_complaint(&v->c, told);
-	if (also)
-		also->observe(&v->c, also->arg);
+	text_observe_failure(&v->c, about, told);
+	if (r->beside)
+		inputs_observe(&v->c, r->beside);
 	verdict_judge(v);
-	if (e)
-		weigh_contradiction(v, e->message);
+	if (about->event)
+		weigh_contradiction(v, about->event->message);
 	return v;
 }
 
 /* A program often says more than one thing about a failure. If what it says first leaves the cause open, and another line of the same
  * process does not, that one leads. */
-static struct verdict *judge_plainest(struct text_log *l, const struct text_event **chosen,
-				      const struct process_also *also)
+static struct verdict *judge_plainest(struct reading *r, struct text_view *about)
 {
-	struct verdict *v = judge_event(l, *chosen, NULL, also);
-	const struct text_event *first = *chosen, *list;
-	size_t n = log_events(l, &list);
+	struct verdict *v = judge_event(r, about, NULL);
+	const struct text_event *first = about->event;
 
-	for (size_t i = 0; first && v->sure == SURE_POSSIBLE && i < n; i++) {
-		const struct text_event *e = &list[i];
+	for (size_t i = 0; first && v->sure == SURE_POSSIBLE && i < r->n; i++) {
+		struct text_view plainer = {.log = r->log, .event = &r->event[i], .past = about->past};
+		const struct text_event *e = plainer.event;
 		struct verdict *other;
 
 		if (e == first || e->run != first->run || strcmp(e->who, first->who) || e->file != first->file ||
-		    e->cited || e->in_sentence || !ends_run(l, e))
+		    e->cited || e->in_sentence || !ends_run(r, e))
 			continue;
-		other = judge_event(l, e, NULL, also);
+		other = judge_event(r, &plainer, NULL);
 		if (other->sure > v->sure && other->n_candidates) {
 			verdict_free(v);
 			v = other;
-			*chosen = e;
+			*about = plainer;
 		} else {
 			verdict_free(other);
 		}
@@ -379,77 +392,101 @@ static struct verdict *judge_plainest(struct text_log *l, const struct text_even
 }
 
 /* No row knows what failed, and nothing says that it was not CUDA: what the words speak for, if that is a failure. NULL: it is not. */
-static struct verdict *judge_alike(struct text_log *l, const struct text_event **chosen, const struct process_also *also)
+static struct verdict *judge_alike(const struct reading *r, struct text_view *about)
 {
-	const struct text_hit *trouble = log_trouble(l);
+	const struct text_hit *trouble = log_trouble(r->log);
 	struct verdict *v;
 
-	*chosen = choose_alike(l);
-	if (!*chosen && !(trouble && is_like_a_failure(l, "", trouble->text)))
+	about->event = choose_alike(r);
+	if (!about->event && !(trouble && is_like_a_failure(r->log, "", trouble->text)))
 		return NULL;
-	v = judge_event(l, *chosen, *chosen ? NULL : trouble, also);
+	v = judge_event(r, about, about->event ? NULL : trouble);
 	if (v->n_candidates) {
 		verdict_why(v, "cuwhy does not know this message: the causes are those of reports with the same words");
 		return v;
 	}
-	*chosen = NULL;
+	about->event = NULL;
 	verdict_free(v);
 	return NULL;
 }
 
-struct verdict *verdict_of_text_and(struct text_log *l, const struct process_also *also, const struct text_event **chosen)
+/* Which error the text is about, and what of it is over; `*earlier`: the failure of a run before that one, NULL = there is none. */
+static struct text_view choose_view(struct reading *r, const struct text_event **earlier)
 {
-	const struct text_event *e = with_traceback(l, choose_event(l)), *earlier;
-	const struct text_hit *told;
-	struct verdict *v;
+	struct text_view about = {.log = r->log, .event = with_traceback(r, choose_event(r))};
+	const struct text_event *e;
 
-	if (!e)
-		e = choose_unknown(l);
-	if (log_document(l)) {
-		*chosen = e;
-		return nothing_wrong(l);
+	*earlier = NULL;
+	if (!about.event)
+		about.event = choose_unknown(r);
+	if (log_document(r->log))
+		return about;
+	e = about.event;
+	if (e && e->warning && log_progress_after(r->log, e)) {	/* the program continued: only what came later can be the reason */
+		about.past = log_past_event(about.past, e);
+		about.event = e = NULL;
 	}
-	if (e && e->warning && log_progress_after(l, e)) {	/* the program continued: only what came later can be the reason */
-		log_since(l, e);
-		e = NULL;
-	}
 	if (!e)
-		forget_handled(l);
-	earlier = e ? earlier_failure(l, e) : NULL;
-	if (earlier && log_restarted(l, earlier, e) > RESTART_STATEMENT)
-		log_since_run(l, e);
-	v = judge_plainest(l, &e, also);
-	if (!v->n_candidates && !e) {
+		about.past = past_handled(r, about.past);
+	*earlier = e ? earlier_failure(r, e) : NULL;
+	if (*earlier && log_restarted(r->log, *earlier, e) > RESTART_STATEMENT)
+		about.past = log_past_runs(r->log, about.past, e);
+	return about;
+}
+
+/* The verdict about what was chosen, or about what the text tells without an error; NULL: nothing is wrong. */
+static struct verdict *judge_view(struct reading *r, struct text_view *about)
+{
+	struct verdict *v = judge_plainest(r, about);
+
+	if (!v->n_candidates && !about->event) {
+		const struct text_hit *told = log_complaint(r->log);
+
 		verdict_free(v);
-		e = choose_cut(l);
-		told = log_complaint(l);
-		v = e || told ? judge_event(l, e, told, also) : judge_alike(l, &e, also);
+		about->event = choose_cut(r);
+		v = about->event || told ? judge_event(r, about, told) : judge_alike(r, about);
 	}
-	if (v && e && e->warning && !v->n_candidates) {	/* a warning that no rule knows */
+	if (v && about->event && about->event->warning && !v->n_candidates) {	/* a warning that no rule knows */
 		verdict_free(v);
 		v = NULL;
 	}
-	*chosen = e;
-	if (!v)
-		return nothing_wrong(l);
-	if (earlier)
-		weigh_earlier(v, l, e, earlier);
-	if (e)
-		weigh_later(v, l, e);
-	if (e && e->cut)
-		tell_cut(v, e);
-	if (e && e->in_sentence)
-		verdict_doubt(v, "the text mentions the error without showing it");
-	if (e && e->rank >= 0)
-		v->rank = (uint32_t)e->rank;
-	text_tell_others(&v->c, l, e);
-	verdict_take_evidence(v);
 	return v;
 }
 
-struct verdict *verdict_of_text(struct text_log *l)
+static void weigh_event(struct verdict *v, const struct reading *r, const struct text_event *e)
 {
-	const struct text_event *chosen;
+	weigh_later(v, r, e);
+	if (e->cut)
+		tell_cut(v, e);
+	if (e->in_sentence)
+		verdict_doubt(v, "the text mentions the error without showing it");
+	if (e->rank >= 0)
+		v->rank = (uint32_t)e->rank;
+}
 
-	return verdict_of_text_and(l, NULL, &chosen);
+struct verdict *verdict_of_text_beside(const struct text_log *l, const struct inputs_beside *beside,
+				       struct text_view *about)
+{
+	struct reading r = {.log = l, .beside = beside};
+	const struct text_event *earlier;
+	struct verdict *v;
+
+	r.n = log_events(l, &r.event);
+	*about = choose_view(&r, &earlier);
+	v = log_document(l) ? NULL : judge_view(&r, about);
+	if (!v)
+		return nothing_wrong(&r);
+	if (earlier)
+		weigh_earlier(v, &r, about->event, earlier);
+	if (about->event)
+		weigh_event(v, &r, about->event);
+	tell_others(v, &r, about->event);
+	return v;
+}
+
+struct verdict *verdict_of_text(const struct text_log *l)
+{
+	struct text_view about;
+
+	return verdict_of_text_beside(l, NULL, &about);
 }

@@ -4,13 +4,13 @@
 #ifndef CUWHY_JUDGE_TEXT_H
 #define CUWHY_JUDGE_TEXT_H
 
-struct process_also;
-struct text_event;
+struct inputs_beside;
 struct text_log;
+struct text_view;
 struct verdict;
 
-/* Like verdict_of_text, plus `also`, which may be NULL; `*chosen` is the error that the verdict is about, NULL = none. */
-struct verdict *verdict_of_text_and(struct text_log *l, const struct process_also *also,
-				    const struct text_event **chosen);
+/* Like verdict_of_text, with what other inputs (may be NULL) add to its case. `*about`: what of the text the verdict is about. */
+struct verdict *verdict_of_text_beside(const struct text_log *l, const struct inputs_beside *beside,
+				       struct text_view *about);
 
 #endif

@@ -162,7 +162,7 @@ static void tell_line(struct verdict *v, const char *text)
 static void tell_ground(void *arg, const char *words, enum fact_id fact)
 {
 	struct verdict *v = arg;
-	const struct text_hit *hit = words && v->c.says ? v->c.says(v->c.says_arg, words) : NULL;
+	const struct text_hit *hit = words ? case_hit(&v->c, words) : NULL;
 	const char *place = words ? NULL : fact_place(&v->c, fact);
 
 	if (hit)

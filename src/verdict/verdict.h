@@ -93,7 +93,7 @@ struct verdict *verdict_of_dump(const struct culprit *k);
 /* Judges the last out-of-memory error of a device in a PyTorch memory snapshot; "none" if there is none. */
 struct verdict *verdict_of_snapshot(const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d);
 /* Judges a text: a log, a traceback, what people paste. "none" if it has no CUDA failure. */
-struct verdict *verdict_of_text(struct text_log *l);
+struct verdict *verdict_of_text(const struct text_log *l);
 
 /* The most certain one comes first, the others are kept with it as evidence. Takes ownership. */
 struct verdict *verdict_combine(struct verdict **list, size_t n);

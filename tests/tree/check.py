@@ -35,6 +35,13 @@ PLANTED = (
     ("a writer that observes", "writers", "src/show/code.c", "\tcase_observe(&v->c, GROUP_error);"),
     ("a writer that changes a verdict", "writers", "src/show/code.c", '\tverdict_evidence(v, "a", "b");'),
     ("a writer that could", "writers", "src/show/report.h", "void report_more(struct verdict *v);"),
+    ("a case that calls back", "values", "src/case/case.h", "struct more {\n\tbool (*more)(const void *arg);\n};"),
+    ("a case that calls back by another name", "values", "src/case/line.h", "struct more {\n\tknowledge_fn *more;\n};"),
+    ("a case that points into a text", "values", "src/case/case.h", "struct more {\n\tconst struct text_log *more;\n};"),
+    ("a case that points into a recording", "values", "src/case/ledger.h", "struct more {\n\tstruct {\n\t\tint x;\n\t} y;\n\tstruct trace *more;\n};"),
+    ("a verdict that asks while it is judged", "values", "src/verdict/process.h", "struct more {\n\tvoid (*more)(struct casefile *c);\n};"),
+    ("a verdict that could change a text", "values", "src/verdict/text.c", "static void more(struct text_log *l);"),
+    ("a verdict that changes a text", "values", "src/verdict/source.c", "\tlog_finish(t->log);"),
     ("code that is too long", "columns", "src/base/buf.c", "\tint %s;" % LONG),
     ("a comment that is too long", "columns", "src/base/buf.c", "/* %s */" % LONG),
     ("a trailing comment that is too long", "columns", "src/base/buf.c", "\tint x;\t/* %s */" % LONG),
@@ -60,6 +67,9 @@ ALLOWED = (
     ("a question whether a process is there", "signals", "src/cmd/open_page.c", "\tif (kill(pid, 0) != 0 && errno == ESRCH)"),
     ("a signal to oneself", "signals", "src/cmd/open_page.c", "\traise(SIGTERM);"),
     ("a signal to a child", "signals", "src/cmd/open_page.c", "\tchild_signal(pid, SIGTERM);"),
+    ("a case that has a case's structure", "values", "src/case/case.h", "struct more {\n\tconst struct ledger *more;\n};"),
+    ("a function of the case that is given one", "values", "src/case/case.h", "void more(bool (*which)(const struct line *line));"),
+    ("a verdict that reads a text", "values", "src/verdict/text.c", "static void more(const struct text_log *l, const struct text_event *e);"),
     ("a writer that reads", "writers", "src/show/code.c", "\tif (case_observed(&v->c, GROUP_error))"),
 )
 

@@ -221,14 +221,6 @@ static void collect_ground(void *arg, const char *words, enum fact_id fact)
 	collect_words(arg, words ? words : fact_name(fact));
 }
 
-static const struct text_hit *says_second(const void *arg, const char *words)
-{
-	static const struct text_hit hit = {.count = 1};
-
-	(void)arg;
-	return strcmp(words, "second words") ? NULL : &hit;
-}
-
 static void expr__what_holds_is_a_ground_and_nothing_else(void **state)
 {
 	static const char text[] = SIGNS "either: says(\"first words\", \"second words\")" SOURCE HEADER(
@@ -242,7 +234,8 @@ static void expr__what_holds_is_a_ground_and_nothing_else(void **state)
 	(void)state;
 	assert_non_null(kb);
 	case_init(f, &pool);
-	f->says = says_second;
+	f->hits = &(struct text_hit){.count = 1, .words = "second words"};
+	f->n_hits = 1;
 	fact_set_flag(f, FACT_error_raised, true);
 	fact_set_flag(f, FACT_text_is, true);
 	fact_set_place(f, FACT_text_hangs, "log line 2");

@@ -663,7 +663,7 @@ static void log__counts_assertions(void **state)
 			"a/Loss.cu:%d: kern: block: [%d,0,0], thread: [%d,0,0] Assertion `t < n_classes` failed.\n",
 			103, i / 32, i % 32);
 	l = read_log(text);
-	assert_int_equal(log_asserts(l, NULL, &a), 1);
+	assert_int_equal(log_asserts(l, (struct text_past){0}, NULL, &a), 1);
 	assert_int_equal(a[0].count, 5000);
 	assert_int_equal(a[0].source_line, 103);
 	assert_string_equal(a[0].file, "a/Loss.cu");
@@ -723,7 +723,7 @@ static double fact_of(const char *text, enum fact_id id)
 	double value;
 
 	case_init(f, &pool);
-	text_observe(f, l, log_events(l, &e) ? &e[0] : NULL);
+	text_observe_event(f, l, log_events(l, &e) ? &e[0] : NULL);
 	value = fact_number(f, id, -1);
 	pool_release(&pool);
 	free(f);

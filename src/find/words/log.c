@@ -88,7 +88,6 @@ struct text_log {
 	const char **words;
 	struct text_hit *hit;
 	uint64_t *hit_last;		/* order of the last line that has the word */
-	uint64_t since_from, since;	/* hits and assertions between them do not count */
 	size_t n_words, n_errors;	/* the first n_errors words make an event */
 	size_t n_fixed;			/* and those up to here are PyTorch's footers; the rest is in order */
 	bool *logged;			/* of each word: a message that is an error has it */
@@ -961,6 +960,12 @@ static bool is_code_around(struct talk *t, const struct text_line *line)
 	return traceback_context(&none, s);
 }
 
+static struct text_hit told_at(struct text_log *l, const struct text_line *line)
+{
+	return (struct text_hit){
+		.count = 1, .line = line->number, .text = pool_strdup(&l->pool, line->text), .file = l->file};
+}
+
 /* Programs write sentences, too. A person's come before anything else in the text, or speak of the person. */
 static void note_complaint(struct text_log *l, const struct talk *t, const struct text_line *line)
 {
@@ -978,7 +983,7 @@ static void note_complaint(struct text_log *l, const struct talk *t, const struc
 		return;
 	l->told_first = opening;
 	l->complaint_order = line->order;
-	l->complaint = (struct text_hit){1, line->number, pool_strdup(&l->pool, line->text), l->file};
+	l->complaint = told_at(l, line);
 }
 
 /* A program's own words for a failure, of a package that no row knows. What went on after it was not stopped by it. */
@@ -994,7 +999,7 @@ static void note_alarm(struct text_log *l, const struct talk *t, const struct te
 	l->alarm_progress = l->progress;
 	l->alarm_order = line->order;
 	l->alarm_leveled = line->leveled;
-	l->alarm = (struct text_hit){1, line->number, pool_strdup(&l->pool, line->text), l->file};
+	l->alarm = told_at(l, line);
 }
 
 /* What may be a failure, if the words of the whole text are those of one. What went on after it was not stopped by it. */
@@ -1006,7 +1011,7 @@ static void note_trouble(struct text_log *l, const struct talk *t, const struct 
 	    quoted_code(line_words(line)) || quoted_item(line_words(line)) || !names_gpu(line->text))
 		return;
 	l->trouble_progress = l->progress;
-	l->trouble = (struct text_hit){1, line->number, pool_strdup(&l->pool, line->text), l->file};
+	l->trouble = told_at(l, line);
 }
 
 /* The same error as in the line before, with other numbers: it says nothing new about the machine, and starts nothing. */
@@ -1317,14 +1322,14 @@ void log_finish(struct text_log *l)
 	for (size_t i = 0; i < l->n_events; i++)
 		while (str_ends(l->event[i].message, "\n"))
 			l->event[i].message = pool_copy(&l->pool, l->event[i].message, strlen(l->event[i].message) - 1);
-}
-
-size_t log_files(const struct text_log *l, const struct text_file **list)
-{
 	for (size_t i = 0; i < l->n_files; i++)
 		for (size_t k = 0; k < l->n_events && !l->files[i].failed; k++)
 			l->files[i].failed =
 				l->event[k].file == l->files[i].name && !l->event[k].peer && !l->event[k].warning;
+}
+
+size_t log_files(const struct text_log *l, const struct text_file **list)
+{
 	*list = l->files;
 	return l->n_files;
 }
@@ -1380,24 +1385,26 @@ enum restart log_restarted(const struct text_log *l, const struct text_event *a,
 	return a->run < b->run ? restarted(l, a->run, b->run) : restarted(l, b->run, a->run);
 }
 
-void log_since_run(struct text_log *l, const struct text_event *e)
+struct text_past log_past_runs(const struct text_log *l, struct text_past past, const struct text_event *e)
 {
 	const struct run *r = &l->run[e->run];
 
-	if (l->since >= r->order)
-		return;
-	l->since = r->order;
+	if (past.to >= r->order)
+		return past;
+	past.to = r->order;
 	for (size_t i = 0; i < l->n_files; i++)
 		if (l->files[i].name == r->file)
-			l->since_from = l->files[i].order;
+			past.from = l->files[i].order;
+	return past;
 }
 
-void log_since(struct text_log *l, const struct text_event *e)
+struct text_past log_past_event(struct text_past past, const struct text_event *e)
 {
 	uint64_t order = e->after_last > e->order ? e->after_last : e->order;
 
-	if (l->since <= order)
-		l->since = order + 1;
+	if (past.to <= order)
+		past.to = order + 1;
+	return past;
 }
 
 /* In a few lines, a citation is all that somebody says about an error. */
@@ -1479,10 +1486,9 @@ const struct text_words *log_words(const struct text_log *l)
 	return &l->in_text;
 }
 
-/* What a line says is over: something was handled, or started again, after it. */
-static bool is_over(const struct text_log *l, uint64_t order)
+static bool is_over(struct text_past past, uint64_t order)
 {
-	return order >= l->since_from && order < l->since;
+	return order >= past.from && order < past.to;
 }
 
 /* `order` is of another process than `e`: one of the same input that was started before or after it. */
@@ -1495,12 +1501,13 @@ static bool is_of_other_run(const struct text_log *l, const struct text_event *e
 	return false;
 }
 
-size_t log_asserts(const struct text_log *l, const struct text_event *e, const struct text_assert **list)
+size_t log_asserts(const struct text_log *l, struct text_past past, const struct text_event *e,
+		   const struct text_assert **list)
 {
 	const struct text_assert *a = l->asserts.list;
 	size_t first = 0, n = l->asserts.n;
 
-	while (first < n && (is_over(l, a[first].order) || (e && is_of_other_run(l, e, a[first].order))))
+	while (first < n && (is_over(past, a[first].order) || (e && is_of_other_run(l, e, a[first].order))))
 		first++;
 	while (n > first && e && is_of_other_run(l, e, a[n - 1].order))
 		n--;
@@ -1514,20 +1521,37 @@ size_t log_xids(const struct text_log *l, const char *const **lines)
 	return l->n_xids;
 }
 
-static const struct text_hit *hit_that_counts(const struct text_log *l, size_t which)
+/* It is among the words without an order, too, which know better whether it is meant. */
+static bool is_twice(const struct text_log *l, size_t which)
 {
-	return l->hit[which].count && !is_over(l, l->hit_last[which]) ? &l->hit[which] : NULL;
+	for (size_t i = 0; which >= l->n_fixed && i < l->n_fixed; i++)
+		if (!strcmp(l->words[i], l->words[which]))
+			return true;
+	return false;
 }
 
-const struct text_hit *log_hit(const struct text_log *l, const char *word)
+static int compare_hits(const void *a, const void *b)
 {
-	size_t at;
+	return strcmp(((const struct text_hit *)a)->words, ((const struct text_hit *)b)->words);
+}
 
-	for (size_t i = 0; i < l->n_fixed; i++)
-		if (l->words[i][0] == word[0] && !strcmp(l->words[i], word))
-			return hit_that_counts(l, i);
-	at = word_index(l, word);
-	return at < l->n_words ? hit_that_counts(l, at) : NULL;
+size_t log_hits(const struct text_log *l, struct text_past past, struct pool *pool, const struct text_hit **list)
+{
+	struct text_hit *hits;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n_words; i++)
+		n += l->hit[i].count != 0;
+	*list = hits = pool_alloc(pool, (n + 1) * sizeof(*hits));
+	n = 0;
+	for (size_t i = 0; i < l->n_words; i++)
+		if (l->hit[i].count && !is_over(past, l->hit_last[i]) && !is_twice(l, i))
+			hits[n++] = (struct text_hit){.count = l->hit[i].count, .line = l->hit[i].line,
+						      .text = pool_strdup(pool, l->hit[i].text),
+						      .file = pool_strdup(pool, l->hit[i].file),
+						      .words = pool_strdup(pool, l->words[i])};
+	xsort(hits, n, sizeof(*hits), compare_hits);
+	return n;
 }
 
 const struct text_env *log_env(const struct text_log *l)

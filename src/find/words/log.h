@@ -66,6 +66,12 @@ struct text_file {
 	bool failed;		/* it has an error that is not about another process */
 };
 
+/* Lines that are over, by their order: something was handled, or started again, after them. Words and assertions in them do not count. All zero:
+ * there are none. */
+struct text_past {
+	uint64_t from, to;
+};
+
 struct text_log;
 
 struct text_log *log_new(const char *const *words, size_t n);
@@ -87,10 +93,10 @@ size_t log_events(const struct text_log *l, const struct text_event **list);
 bool log_handled(const struct text_log *l, const struct text_event *e);
 /* What lies between two events of one input, where something failed and was started again: the best proof of it. RESTART_NOT: they are of one run. */
 enum restart log_restarted(const struct text_log *l, const struct text_event *a, const struct text_event *b);
-/* From now on only words of the run of `e` count. */
-void log_since_run(struct text_log *l, const struct text_event *e);
-/* From now on only words after `e`, and after what shows that it was handled, count. */
-void log_since(struct text_log *l, const struct text_event *e);
+/* What came before the run of `e` is over, too. */
+struct text_past log_past_runs(const struct text_log *l, struct text_past past, const struct text_event *e);
+/* `e` is over, too, and what shows that it was handled. */
+struct text_past log_past_event(struct text_past past, const struct text_event *e);
 /* Its errors are what it is about, as in release notes or a list of questions: none of them is reported. */
 bool log_document(const struct text_log *l);
 /* A sentence that says that something of a GPU fails, in a text without an error of any other kind; NULL: there is none. */
@@ -99,9 +105,11 @@ const struct text_hit *log_complaint(const struct text_log *l);
 const struct text_hit *log_trouble(const struct text_log *l);
 const struct text_words *log_words(const struct text_log *l);
 /* Those of the process of `e`; of all of them when it is NULL. */
-size_t log_asserts(const struct text_log *l, const struct text_event *e, const struct text_assert **list);
+size_t log_asserts(const struct text_log *l, struct text_past past, const struct text_event *e,
+		   const struct text_assert **list);
 size_t log_xids(const struct text_log *l, const char *const **lines);
-const struct text_hit *log_hit(const struct text_log *l, const char *word);	/* NULL: not in the text, or no rule looks for it */
+/* The words that were looked for and that the text has, in their order; copied into the pool. */
+size_t log_hits(const struct text_log *l, struct text_past past, struct pool *pool, const struct text_hit **list);
 const struct text_env *log_env(const struct text_log *l);
 const char *log_crashed(const struct text_log *l);	/* the library that crashed; "" when nothing names one */
 uint64_t log_bytes(const struct text_log *l);

@@ -34,11 +34,6 @@ static const struct { const char *phase, *words; } frames[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-static const struct text_hit *text_says(const void *arg, const char *words)
-{
-	return log_hit(arg, words);
-}
-
 static void observe_status(struct casefile *f, const char *s)
 {
 
@@ -334,7 +329,7 @@ static void fill_memory_of_text(struct casefile *f, const struct text_event *e, 
 		fact_set_number(f, FACT_oom_missing, request > left ? request - left : 0);
 }
 
-static void fill_xids(struct casefile *f, struct text_log *l)
+static void fill_xids(struct casefile *f, const struct text_log *l)
 {
 	struct xid_log log = {.readable = true};
 	const char *const *lines;
@@ -373,7 +368,6 @@ static void observe_torch(struct casefile *c, const struct text_log *l, const st
 }
 
 #define ASSERTS_TOLD	4
-#define OTHERS_TOLD	4
 
 static int first_line_length(const char *text, int most)
 {
@@ -382,26 +376,24 @@ static int first_line_length(const char *text, int most)
 	return n < (size_t)most ? (int)n : most;
 }
 
-static const char *event_line(struct casefile *c, const struct text_event *e, int most)
+static const char *event_line(struct pool *pool, const struct text_event *e, int most)
 {
 	if (e->cut && !e->message[0])
-		return pool_printf(c->pool, "%s line %llu: the traceback ends here, without an exception", e->file,
+		return pool_printf(pool, "%s line %llu: the traceback ends here, without an exception", e->file,
 				   (unsigned long long)e->line);
-	return pool_printf(c->pool, "%s line %llu: %s%s%.*s", e->file, (unsigned long long)e->line, e->type,
+	return pool_printf(pool, "%s line %llu: %s%s%.*s", e->file, (unsigned long long)e->line, e->type,
 			   e->type[0] ? ": " : "", first_line_length(e->message, most), e->message);
 }
 
-static void tell_error(struct casefile *c, const struct text_log *l, const struct text_event *e)
+static void tell_error(struct casefile *c, const struct text_event *e, const struct text_assert *a, size_t n)
 {
-	const struct text_assert *a;
-	size_t n = log_asserts(l, e, &a);
 
 	for (size_t i = 0; i < n && i < ASSERTS_TOLD; i++)
 		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "line %llu: Assertion `%s` failed, %llu time%s",
 					  (unsigned long long)a[i].line, a[i].condition, (unsigned long long)a[i].count,
 					  a[i].count == 1 ? "" : "s"));
 	if (e)
-		case_evidence(c, TEXT_OBSERVER, event_line(c, e, TEXT_SHOWN_MAX));
+		case_evidence(c, TEXT_OBSERVER, event_line(c->pool, e, TEXT_SHOWN_MAX));
 	if (e && fact_text(c, FACT_message_values)[0])
 		case_evidence(c, TEXT_OBSERVER,
 			      pool_printf(c->pool, "%s line %llu: %s; a message of %s %s (%s)", e->file,
@@ -424,23 +416,10 @@ static const char *other_role(const struct text_log *l, const struct text_event 
 	return first ? "another error:" : "not CUDA's:";
 }
 
-const char *text_other_error(struct casefile *c, const struct text_log *l, const struct text_event *first,
+const char *text_other_error(struct pool *pool, const struct text_log *l, const struct text_event *first,
 			     const struct text_event *e)
 {
-	return pool_printf(c->pool, "%s %s", other_role(l, first, e), event_line(c, e, TEXT_SHOWN_MAX / 2));
-}
-
-void text_tell_others(struct casefile *c, const struct text_log *l, const struct text_event *first)
-{
-	const struct text_event *list;
-	size_t n = log_events(l, &list), told = 0;
-
-	for (size_t i = 0; i < n && told < OTHERS_TOLD; i++) {
-		if (&list[i] == first || list[i].warning)
-			continue;
-		case_evidence(c, TEXT_OBSERVER, text_other_error(c, l, first, &list[i]));
-		told++;
-	}
+	return pool_printf(pool, "%s %s", other_role(l, first, e), event_line(pool, e, TEXT_SHOWN_MAX / 2));
 }
 
 /* "(world_size=16, worker_count=9, timeout=0:30:00)", "3/4 clients joined." */
@@ -472,22 +451,21 @@ static void observe_asserts(struct casefile *f, const struct text_assert *a, siz
 
 /* Next to an input that knows the failure better, a text adds only what that one cannot know: a printed assertion, the
  * kernel log, the line of the traceback; and its words. Its other facts would turn on rules meant for texts alone. */
-static void observe_beside(struct casefile *c, struct text_log *l, const struct text_event *e)
+static void observe_beside(struct casefile *c, const struct text_view *v)
 {
+	const struct text_event *e = v->event;
 	const struct text_assert *a;
-	size_t n = log_asserts(l, e, &a);
+	size_t n = log_asserts(v->log, v->past, e, &a);
 	int at = e ? text_where(e) : -1;
 
-	c->says = text_says;
-	c->says_arg = l;
 	if (n && fact_number(c, FACT_error_code, 0) == CODE_ASSERT)
 		observe_asserts(c, a, n);
 	if (at >= 0 && !c->line[LINE_where].file && !c->line[LINE_noticed].file)
 		c->line[LINE_noticed] = line_of_frame(c, &e->frame[at]);
 	if (e)
 		facts_from_message(c, e->message);
-	fill_xids(c, l);
-	tell_error(c, l, e);
+	fill_xids(c, v->log);
+	tell_error(c, e, a, n);
 }
 
 /* The rank that a collective waited for ended with an exception of its own, which may have nothing to do with GPUs. */
@@ -509,15 +487,15 @@ static void observe_other_rank(struct casefile *f, const struct text_log *l, con
 	}
 }
 
-static void observe_alone(struct casefile *f, struct text_log *l, const struct text_event *e)
+static void observe_alone(struct casefile *f, const struct text_view *v)
 {
+	const struct text_log *l = v->log;
+	const struct text_event *e = v->event;
 	const struct text_assert *a;
-	size_t n = log_asserts(l, e, &a);
+	size_t n = log_asserts(l, v->past, e, &a);
 	bool first = n && (!e || a[0].order <= e->order);
 	uint32_t code = first ? CODE_ASSERT : e ? text_code(e->message) : 0;	/* whatever was noticed later comes from the assertion */
 
-	f->says = text_says;
-	f->says_arg = l;
 	fact_set_flag(f, FACT_text_is, true);
 	fact_set_flag(f, FACT_text_error, (e && !e->warning) || n);
 	fact_set_flag(f, FACT_text_warning, e && e->warning);
@@ -549,27 +527,41 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 		fact_set_flag(f, FACT_error_async, false);
 	fill_xids(f, l);
 	observe_torch(f, l, e);
-	tell_error(f, l, e);
+	tell_error(f, e, a, n);
 }
 
-void text_observe(struct casefile *c, struct text_log *l, const struct text_event *e)
+static void observe(struct casefile *c, const struct text_view *v)
 {
 	const char *before = case_observer(c, TEXT_OBSERVER);
 
 	if (fact_known(c, FACT_error_code))
-		observe_beside(c, l, e);
+		observe_beside(c, v);
 	else
-		observe_alone(c, l, e);
+		observe_alone(c, v);
 	case_observer(c, before);
 }
 
-void text_liken(struct casefile *f, const struct text_log *l)
+void text_observe_event(struct casefile *c, const struct text_log *l, const struct text_event *e)
 {
-	f->n_like = likeness_rank(log_words(l), f->like, LIKENESS_MAX, f->pool);
+	observe(c, &(struct text_view){.log = l, .event = e});
 }
 
-void text_tell_complaint(struct casefile *c, const struct text_hit *told)
+void text_observe(struct casefile *c, const struct text_view *v)
 {
-	case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "%s line %llu: told, not shown: %.*s", told->file,
-				  (unsigned long long)told->line, TEXT_SHOWN_MAX, told->text));
+	c->n_hits = log_hits(v->log, v->past, c->pool, &c->hits);
+	observe(c, v);
+}
+
+void text_observe_failure(struct casefile *c, const struct text_view *v, const struct text_hit *told)
+{
+	const struct text_event *e = v->event;
+
+	text_observe(c, v);
+	c->n_like = likeness_rank(log_words(v->log), c->like, LIKENESS_MAX, c->pool);
+	c->like_place = told || (e && !e->cut && !e->warning) ? LIKE_FIRST
+			: e && e->cut			      ? LIKE_BEHIND_UNKNOWN
+							      : LIKE_BEHIND_RULES;
+	if (told)
+		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "%s line %llu: told, not shown: %.*s", told->file,
+					  (unsigned long long)told->line, TEXT_SHOWN_MAX, told->text));
 }

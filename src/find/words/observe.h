@@ -4,30 +4,30 @@
 #ifndef CUWHY_OBSERVE_TEXT_H
 #define CUWHY_OBSERVE_TEXT_H
 
-#include "case/case.h"
-
-struct text_log;
-struct text_event;
-struct text_env;
+#include "find/words/log.h"
 
 #define TEXT_OBSERVER "text"
 #define TEXT_SHOWN_MAX	300	/* characters of a line in an answer */
 
-/* Everything that the text says, with `e` as the first error; NULL: it has none. */
-void text_observe(struct casefile *f, struct text_log *l, const struct text_event *e);
+/* What a case is made of. */
+struct text_view {
+	const struct text_log *log;
+	const struct text_event *event;	/* the first error; NULL: it has none */
+	struct text_past past;
+};
 
-/* Which causes the words of the whole text speak for. */
-void text_liken(struct casefile *f, const struct text_log *l);
+/* What an error says by itself, without the words of the lines around it. */
+void text_observe_event(struct casefile *c, const struct text_log *l, const struct text_event *e);
 
-/* Evidence: a failure that is told, not shown. */
-void text_tell_complaint(struct casefile *c, const struct text_hit *told);
+/* Everything that the text says. */
+void text_observe(struct casefile *c, const struct text_view *v);
+
+/* And which causes its words speak for. `told`: a failure that is told, not shown; NULL: none is. */
+void text_observe_failure(struct casefile *c, const struct text_view *v, const struct text_hit *told);
 
 /* What `e` is beside `first` (NULL: there is none), and its line: "an earlier run in the text failed with: …". */
-const char *text_other_error(struct casefile *c, const struct text_log *l, const struct text_event *first,
+const char *text_other_error(struct pool *pool, const struct text_log *l, const struct text_event *first,
 			     const struct text_event *e);
-
-/* Evidence: the errors that are not `first`. */
-void text_tell_others(struct casefile *c, const struct text_log *l, const struct text_event *first);
 
 /* Only the machine, as the text mentions it. */
 void facts_of_text_machine(struct casefile *f, const struct text_env *e);

@@ -118,7 +118,7 @@ struct value expr_eval(const struct expr *x, const struct casefile *f)
 	case EXPR_OR: return expr_logic(x, f);
 	case EXPR_CALL: return call(x, f);
 	case EXPR_SAYS:
-		return value_flag(f->says && f->says(f->says_arg, x->value.text) &&
+		return value_flag(case_hit(f, x->value.text) &&
 				  knowledge_use(KNOWLEDGE_WORDS, "", x->value.text));
 	case EXPR_SIGN: return expr_eval(x->a, f);
 	default: return operate(x, f);

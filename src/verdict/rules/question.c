@@ -92,7 +92,7 @@ static bool is_answered(const struct question *q, const struct casefile *f)
 	for (size_t i = 0; f && i < QUESTION_SHOWN && q->shown[i]; i++) {
 		enum fact_id id = fact_named(q->shown[i]);
 
-		if (id < FACT_COUNT ? is_said(f, id) : f->says && f->says(f->says_arg, q->shown[i]))
+		if (id < FACT_COUNT ? is_said(f, id) : case_hit(f, q->shown[i]) != NULL)
 			return true;
 	}
 	return false;
