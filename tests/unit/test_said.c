@@ -143,7 +143,8 @@ static void fact__of_the_machine(void **state)
 	says_fact(SAYS_text_smi_works, "| NVIDIA-SMI 550.54.15   Driver Version: 550.54.15   CUDA Version: 12.4 |", true);
 	says_fact(SAYS_text_smi_works, "GPU 0: NVIDIA L4 (UUID: GPU-5c2f1b7e-0000-1111-2222-333344445555)", true);
 	says_fact(SAYS_text_smi_works, "nvidia-smi works on the host, not in the pod", false);
-	says_fact(SAYS_text_smi_works, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", false);
+	says_fact(SAYS_text_smi_works, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+		  false);
 }
 
 static void fact__mig_is_enabled(void **state)

@@ -285,7 +285,8 @@ static void read_launcher(struct text_env *e, const char *s)
 	const char *at;
 	long n;
 
-	for (size_t row = 0; !e->nproc && !says(s, SAID_processes_of_all) && (at = says_before(s, SAID_processes, &row)) != NULL;) {
+	for (size_t row = 0;
+	     !e->nproc && !says(s, SAID_processes_of_all) && (at = says_before(s, SAID_processes, &row)) != NULL;) {
 		n = strtol(at + strspn(at, "=: "), NULL, 10);
 		e->nproc = isdigit((unsigned char)at[strspn(at, "=: ")]) && n < 100000 ? (int)n : 0;
 	}

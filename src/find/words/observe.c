@@ -353,7 +353,8 @@ static void fill_xids(struct casefile *f, const struct text_log *l)
 
 static bool names(enum said_list list, const struct casefile *c, const char *message)
 {
-	return says(message, list) || says(fact_text(c, FACT_text_stack), list) || says(fact_text(c, FACT_text_before), list);
+	return says(message, list) || says(fact_text(c, FACT_text_stack), list) ||
+	       says(fact_text(c, FACT_text_before), list);
 }
 
 /* CUDA messages without a framework are PyTorch's, unless another framework is named and PyTorch is not. */

@@ -337,8 +337,8 @@ static bool has_word(const char *s, enum said_list list)
 	const char *after = NULL;
 
 	for (const char *at = s; (at = says_at(at, list, &after)) != NULL && at - s < ALARM_WITHIN; at++)
-		if ((at == s || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) && !isalnum((unsigned char)*after) &&
-		    *after != '_')
+		if ((at == s || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) &&
+		    !isalnum((unsigned char)*after) && *after != '_')
 			return true;
 	return false;
 }
