@@ -168,6 +168,7 @@ static void fact__of_kubernetes(void **state)
 	says_fact(SAYS_text_kubernetes, "Reason:       OOMKilled", true);
 	says_fact(SAYS_text_kubernetes, "\"OOMKilled\": true,", false);	/* docker inspect */
 	says_fact(SAYS_text_unscheduled, "nvidia.com/gpu: 1", false);
+	says_fact(SAYS_text_scheduled, "Normal  Scheduled  Successfully assigned ml/train-0 to node-3", true);
 	says_fact(SAYS_text_kubernetes, "podman run --device nvidia.com/gpu=all img", false);
 }
 
