@@ -17,6 +17,25 @@ static unsigned char first_of(const char *words)
 	return (unsigned char)words[*words == '\\'];
 }
 
+/* Which characters may be the second one, by their last five bits: large and small letters have the same. */
+static uint32_t seconds_of(const char *words)
+{
+	words += strspn(words, "^<");
+	words += 1 + (*words == '\\');
+	words += *words == '\\';
+	return strchr("*#<$", *words) ? UINT32_MAX : 1u << (*words & 31);
+}
+
+static void add_pairs(struct phrases *p, const char *words)
+{
+	unsigned char first = first_of(words);
+
+	for (unsigned char c = '0'; first == ANY_DIGIT && c <= '9'; c++)
+		p->pair[c & 31] |= seconds_of(words);
+	if (first != ANY_DIGIT)
+		p->pair[first & 31] |= seconds_of(words);
+}
+
 /* Longer words come first in a chain: where "warning" stands, "warn" was not said. */
 static void link_row(struct phrases *p, uint16_t i)
 {
@@ -25,6 +44,7 @@ static void link_row(struct phrases *p, uint16_t i)
 	while (*at && strlen(p->row[*at - 1].words) >= strlen(p->row[i - 1].words))
 		at = &p->row[*at - 1].next;
 	p->row[i - 1].next = *at;
+	add_pairs(p, p->row[i - 1].words);
 	*at = i;
 }
 
@@ -97,6 +117,16 @@ static uint16_t chain_on(const struct phrases *p, uint16_t row, unsigned char c)
 	return p->head[ANY_DIGIT];
 }
 
+/* What follows the end of a text may be read: it is a part of a string. */
+static const char *next_place(const struct phrases *p, const struct phrase_scan *scan)
+{
+	const char *s = scan->at + 1, *end = p->anchored && scan->end > scan->text ? scan->text + 1 : scan->end;
+
+	while (s < end && !(p->pair[*s & 31] >> (s[1] & 31) & 1))
+		s++;
+	return s;
+}
+
 const struct phrase *phrase_next(struct phrases *p, struct phrase_scan *scan)
 {
 	if (!p->ready)
@@ -105,7 +135,8 @@ const struct phrase *phrase_next(struct phrases *p, struct phrase_scan *scan)
 		if (scan->row)
 			scan->row = chain_on(p, scan->row, (unsigned char)*scan->at);
 		while (!scan->row) {
-			if (++scan->at >= scan->end || (p->anchored && scan->at > scan->text))
+			scan->at = next_place(p, scan);
+			if (scan->at >= scan->end || (p->anchored && scan->at > scan->text))
 				return NULL;
 			scan->row = chain_at(p, (unsigned char)*scan->at);
 		}

@@ -28,6 +28,7 @@ struct phrases {
 	struct phrase *row;
 	size_t n;
 	bool ready, anchored;	/* filled in; every row begins with '^' */
+	uint32_t pair[32];	/* filled in: the last five bits of its first two characters, so that most places need no second look */
 	uint16_t head[256];	/* filled in: by its first character; rows that begin with any digit are at 0 */
 };
 

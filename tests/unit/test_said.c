@@ -15,7 +15,7 @@
 
 static bool matches(const char *words, bool exact, const char *s)
 {
-	struct phrase row = {words, exact, 0, 0};
+	struct phrase row = {.words = words, .exact = exact};
 	struct phrases p = {.row = &row, .n = 1};
 
 	return phrase_in(&p, s, strlen(s)) != NULL;
@@ -64,7 +64,7 @@ static void phrase__begins_a_word(void **state)
 
 static void phrase__stays_within_its_text(void **state)
 {
-	struct phrase row = {"abc", true, 0, 0};
+	struct phrase row = {.words = "abc", .exact = true};
 	struct phrases p = {.row = &row, .n = 1};
 
 	(void)state;
@@ -75,7 +75,10 @@ static void phrase__stays_within_its_text(void **state)
 
 static void phrase__longer_words_come_first_at_one_place(void **state)
 {
-	struct phrase rows[] = {{"warn", true, 1, 0}, {"warning", true, 2, 0}, {"#", true, 3, 0}, {"1", true, 4, 0}};
+	struct phrase rows[] = {{.words = "warn", .exact = true, .means = 1},
+				{.words = "warning", .exact = true, .means = 2},
+				{.words = "#", .exact = true, .means = 3},
+				{.words = "1", .exact = true, .means = 4}};
 	struct phrases p = {.row = rows, .n = COUNT(rows)};
 	struct phrase_scan scan = phrase_scan("a warning 1", 11);
 	const struct phrase *found;
@@ -91,7 +94,7 @@ static void phrase__longer_words_come_first_at_one_place(void **state)
 
 static void phrase__follows_the_rows_of_the_table(void **state)
 {
-	struct phrase rows[] = {{"driver version", false, 0, 0}, {"driver", false, 0, 0}};
+	struct phrase rows[] = {{.words = "driver version"}, {.words = "driver"}};
 	struct phrases p = {.row = rows, .n = COUNT(rows)};
 	const char *line = "driver 1, Driver Version 2";
 	size_t i = 0;

@@ -93,7 +93,7 @@ static bool has_time(const struct text_log *l, uint64_t number)
 }
 
 struct text_event *log_add_event(struct text_log *l, struct talk *t, const struct text_line *line, const char *type,
-				    size_t type_len, const char *message)
+				 size_t type_len, const char *message)
 {
 	char name[128];
 	struct text_event *e;

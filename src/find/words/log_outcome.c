@@ -83,11 +83,12 @@ void log_finish(struct text_log *l)
 	}
 	for (size_t i = 0; i < l->events.n; i++)
 		while (str_ends(l->events.list[i].message, "\n"))
-			l->events.list[i].message = pool_copy(&l->pool, l->events.list[i].message, strlen(l->events.list[i].message) - 1);
+			l->events.list[i].message =
+				pool_copy(&l->pool, l->events.list[i].message, strlen(l->events.list[i].message) - 1);
 	for (size_t i = 0; i < l->input.n_files; i++)
 		for (size_t k = 0; k < l->events.n && !l->input.files[i].failed; k++)
-			l->input.files[i].failed =
-				l->events.list[k].file == l->input.files[i].name && !l->events.list[k].peer && !l->events.list[k].warning;
+			l->input.files[i].failed = l->events.list[k].file == l->input.files[i].name &&
+						   !l->events.list[k].peer && !l->events.list[k].warning;
 }
 
 /* An exception that nothing caught, of this process itself. */

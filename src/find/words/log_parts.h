@@ -207,7 +207,8 @@ bool log_went_on_after(const struct text_log *l, const struct text_event *e);
 /* The last time in this input up to a line; 0 = none. */
 double log_time_of_line(const struct text_log *l, uint64_t number);
 /* NULL when it was seen before, or there is no room: later ones matter less. */
-struct text_event *log_add_event(struct text_log *l, struct talk *t, const struct text_line *line, const char *type, size_t type_len, const char *message);
+struct text_event *log_add_event(struct text_log *l, struct talk *t, const struct text_line *line, const char *type,
+				 size_t type_len, const char *message);
 /* The traceback that `t` was writing has ended without an exception. */
 void log_cut_traceback(struct text_log *l, struct talk *t);
 void log_keep_line(struct text_log *l, const struct text_line *line);

@@ -96,7 +96,8 @@ void log_note_progress(struct text_log *l, const struct text_line *line)
 	for (size_t i = 0; i < l->events.n; i++) {
 		struct text_event *e = &l->events.list[i];
 
-		if (e->order >= line->order || e->file != l->input.file || e->run != l->runs.last || strcmp(e->who, line->who))
+		if (e->order >= line->order || e->file != l->input.file || e->run != l->runs.last ||
+		    strcmp(e->who, line->who))
 			continue;
 		e->after++;
 		e->after_last = line->order;

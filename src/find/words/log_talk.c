@@ -63,7 +63,9 @@ static bool is_cited(const struct text_log *l)
 	bool cited = false;
 
 	for (size_t i = 0; i < l->search.n_found; i++) {
-		const char *at = l->search.found[i] < l->search.n_errors ? strcasestr(text, l->search.words[l->search.found[i]]) : NULL;
+		const char *at = l->search.found[i] < l->search.n_errors
+					 ? strcasestr(text, l->search.words[l->search.found[i]])
+					 : NULL;
 
 		if (at && !quoted_citation(text, at))
 			return false;
@@ -78,7 +80,9 @@ static bool is_in_sentence(const struct text_log *l)
 	const char *text = line_words(l->here.line);
 
 	for (size_t i = 0; i < l->search.n_found; i++) {
-		const char *at = l->search.found[i] < l->search.n_errors ? strcasestr(text, l->search.words[l->search.found[i]]) : NULL;
+		const char *at = l->search.found[i] < l->search.n_errors
+					 ? strcasestr(text, l->search.words[l->search.found[i]])
+					 : NULL;
 
 		if (at && (at < text + 2 || at[-1] != ' ' || !isalpha((unsigned char)at[-2])))
 			return false;

@@ -2,7 +2,6 @@
  * Failures that are told, not shown: sentences, and lines that a program calls errors in its own words (see log.h).
  */
 
-
 #include "find/words/complaint.h"
 #include "find/words/log_parts.h"
 #include "read/text/line.h"
@@ -39,7 +38,8 @@ void log_note_alarm(struct text_log *l, const struct talk *t, const struct text_
 {
 	l->told.said += line->len > 0;
 	l->told.alarms += line->leveled;
-	if (l->told.alarm.text && l->runs.progress - l->told.alarm_progress < WENT_ON && (!l->told.alarm_leveled || line->leveled))
+	if (l->told.alarm.text && l->runs.progress - l->told.alarm_progress < WENT_ON &&
+	    (!l->told.alarm_leveled || line->leveled))
 		return;
 	if (!line->alarm || in_traceback(t) || says(line->text, SAID_fine) || quoted_code(line_words(line)) ||
 	    quoted_item(line_words(line)) || !names_gpu(line->text))
@@ -78,8 +78,8 @@ static bool has_better(const struct text_log *l, bool *after_alarm)
 
 		if (!e->type[0] || !e->raised)
 			continue;
-		if (l->told.alarm.text && !l->told.alarm_leveled && e->file == l->input.file && e->order > l->told.alarm_order &&
-		    e->order <= l->told.alarm_order + e->n_frames * 2 + ALARM_LINES)
+		if (l->told.alarm.text && !l->told.alarm_leveled && e->file == l->input.file &&
+		    e->order > l->told.alarm_order && e->order <= l->told.alarm_order + e->n_frames * 2 + ALARM_LINES)
 			*after_alarm = true;
 		else
 			found = true;
@@ -106,7 +106,8 @@ const struct text_hit *log_trouble(const struct text_log *l)
 {
 	bool after_alarm;
 
-	return l->told.trouble.text && l->runs.progress - l->told.trouble_progress < WENT_ON && !has_better(l, &after_alarm)
+	return l->told.trouble.text && l->runs.progress - l->told.trouble_progress < WENT_ON &&
+			       !has_better(l, &after_alarm)
 		       ? &l->told.trouble
 		       : NULL;
 }

@@ -58,8 +58,8 @@ static const char *message_needle(struct text_log *l, const struct known_message
 /* Of a word in the part that is in order. */
 static size_t word_index(const struct text_log *l, const char *word)
 {
-	const char **found =
-		bsearch(&word, l->search.words + l->search.n_fixed, l->search.n_words - l->search.n_fixed, sizeof(*l->search.words), compare_words);
+	const char **found = bsearch(&word, l->search.words + l->search.n_fixed, l->search.n_words - l->search.n_fixed,
+				     sizeof(*l->search.words), compare_words);
 
 	return found ? (size_t)(found - l->search.words) : l->search.n_words;
 }

@@ -11,9 +11,9 @@
 /* A row of UNLESS means the fact's number, negated and one less. */
 static struct phrase rows[] = {
 #define LIST(fact)
-#define SAID(fact, words) {words, false, SAYS_##fact, 0},
-#define WRITTEN(fact, words) {words, true, SAYS_##fact, 0},
-#define UNLESS(fact, words) {words, true, -1 - SAYS_##fact, 0},
+#define SAID(fact, said) {.words = said, .exact = false, .means = SAYS_##fact},
+#define WRITTEN(fact, said) {.words = said, .exact = true, .means = SAYS_##fact},
+#define UNLESS(fact, said) {.words = said, .exact = true, .means = -1 - SAYS_##fact},
 #include "kb/log_facts.def"
 };
 

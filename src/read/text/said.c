@@ -9,8 +9,8 @@
 
 static struct phrase rows[] = {
 #define LIST(list)
-#define SAID(list, words) {words, false, SAID_##list, 0},
-#define WRITTEN(list, words) {words, true, SAID_##list, 0},
+#define SAID(list, said) {.words = said, .exact = false, .means = SAID_##list},
+#define WRITTEN(list, said) {.words = said, .exact = true, .means = SAID_##list},
 #include "kb/log.def"
 };
 
