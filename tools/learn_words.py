@@ -44,8 +44,8 @@ TOO_SMALL = 0.005    # a part of a step: what is believed less is not worth the 
 
 
 def failing_words():
-    with open(os.path.join(ROOT, "kb", "text_marks.def"), encoding="utf-8") as f:
-        return re.findall(r'^MARK_FAILING\("(.*)"\)$', f.read(), re.M)
+    with open(os.path.join(ROOT, "kb", "log_failures.def"), encoding="utf-8") as f:
+        return re.findall(r'^SAID\(failing, "(.*)"\)$', f.read(), re.M)
 
 
 FAILING = failing_words()

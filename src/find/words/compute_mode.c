@@ -9,17 +9,18 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "read/text/said.h"
 
 static const struct {
-	const char *shown, *mode;
-} modes[] = {{"E. Process", "exclusive-process"}, {"Exclusive_Process", "exclusive-process"},
-	     {"E. Thread", "exclusive-thread"},	  {"Exclusive_Thread", "exclusive-thread"},
-	     {"Prohibited", "prohibited"},	  {"Default", "default"}};
+	enum said_list shown;
+	const char *mode;
+} modes[] = {{SAID_mode_exclusive_process, "exclusive-process"}, {SAID_mode_exclusive_thread, "exclusive-thread"},
+	     {SAID_mode_prohibited, "prohibited"}, {SAID_mode_default, "default"}};
 
 static void note_mode(struct compute_modes *m, const char *s)
 {
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-		if (!str_starts(s, modes[i].shown))
+		if (!says(s, modes[i].shown))
 			continue;
 		m->mode[m->row - 1] = modes[i].mode;
 		m->n = m->row > m->n ? m->row : m->n;

@@ -11,6 +11,7 @@
 #include "case/message.h"
 #include "compat/cuda_errors.h"
 #include "find/words/observe.h"
+#include "read/text/said.h"
 
 #define COUNT(list)  (sizeof(list) / sizeof((list)[0]))
 #define BESIDE	     16 /* characters at most between two that belong together: ": ", " (error code " */
@@ -131,7 +132,7 @@ bool text_contradiction(const char *message, struct contradiction *c)
 	struct items all = {0};
 	char s[MESSAGE_LEFT];
 
-	if (!strcasestr(message, "cuda") && !strstr(message, "cuInit"))
+	if (!says(message, SAID_of_cuda))
 		return false;
 	snprintf(s, sizeof(s), "%s", message);
 	for (size_t i = 0; i < COUNT(codes); i++) {

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
-
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+#include "read/text/said.h"
 
 static void keep_name(struct text_crash *c, const char *s, size_t n, bool by_file)
 {
@@ -16,18 +15,6 @@ static void keep_name(struct text_crash *c, const char *s, size_t n, bool by_fil
 		return;
 	str_copy(c->library, n + 1 < sizeof(c->library) ? n + 1 : sizeof(c->library), s);
 	c->by_file = by_file;
-}
-
-/* The C library and the interpreter are in every crash: the frames behind them say whose it is. */
-static bool is_everywhere(const char *name, size_t n)
-{
-	static const char *const names[] = {"libc.so",	"libc-",      "libpthread", "libpython", "python",
-					    "ld-linux", "linux-vdso", "libstdc++",  "libgcc_s",	 "libasan"};
-
-	for (size_t i = 0; i < COUNT(names); i++)
-		if (n >= strlen(names[i]) && str_starts(name, names[i]))
-			return true;
-	return false;
 }
 
 /* A path to a shared library up to `end`: the name of its file. */
@@ -38,7 +25,8 @@ static bool keep_file(struct text_crash *c, const char *path, const char *end)
 	for (const char *s = path; s < end; s++)
 		if (*s == '/')
 			name = s + 1;
-	if (!memmem(name, (size_t)(end - name), ".so", 3) || is_everywhere(name, (size_t)(end - name)))
+	/* the C library and the interpreter are in every crash: the frames behind them say whose it is */
+	if (!memmem(name, (size_t)(end - name), ".so", 3) || says_in(name, (size_t)(end - name), SAID_everywhere))
 		return false;
 	keep_name(c, name, (size_t)(end - name), true);
 	return true;
@@ -47,13 +35,10 @@ static bool keep_file(struct text_crash *c, const char *path, const char *end)
 /* "python[4711]: segfault at 0 ip 00007f… sp 00007f… error 4 in libtorch_cuda.so[7f…+1000]": it names the library itself. */
 static void kernel_line(struct text_crash *c, const char *s)
 {
-	const char *in = strstr(s, " error ");
+	const char *in;
 
-	in = in && (strstr(s, "segfault at ") || strstr(s, "trap ") || strstr(s, "general protection"))
-		     ? strstr(in, " in ")
-		     : NULL;
-	if (in)
-		keep_file(c, in + 4, in + 4 + strcspn(in + 4, "[ "));
+	if (says_at(s, SAID_segfault, &in))
+		keep_file(c, in, in + strcspn(in, "[ "));
 }
 
 /* "[ 3] /opt/lib/libnccl.so.2(+0x5a3c0)[0x7f…]", "#1  0x00007f… in f () from /opt/lib/libnccl.so.2", "libfoo.so(+0x12)". */
@@ -72,24 +57,18 @@ static void native_frame(struct text_crash *c, const char *s)
 /* `File "/opt/lib/python3.11/site-packages/torchcodec/_core.py", line 3 in f`: the package, or the file of a program. */
 static void python_frame(struct text_crash *c, const char *s)
 {
-	static const char *const places[] = {"site-packages/", "dist-packages/", "site-packages\\"};
 	const char *path = s + strlen("File \""), *end = strchr(path, '"');
 
 	c->python = false;
-	for (size_t i = 0; end && i < COUNT(places); i++) {
-		const char *at = strstr(path, places[i]);
-
-		if (at && at < end) {
-			at += strlen(places[i]);
-			keep_name(c, at, strcspn(at, "/\\\"."), false);
-			return;
-		}
+	if (end && says_in(path, (size_t)(end - path), SAID_packages)) {
+		says_at(path, SAID_packages, &path);
+		keep_name(c, path, strcspn(path, "/\\\"."), false);
 	}
 }
 
 void crash_line(struct text_crash *c, const char *s)
 {
-	if (str_starts(s, "Fatal Python error: ") || str_starts(s, "Windows fatal exception: ")) {
+	if (says(s, SAID_fatal)) {
 		c->python = true;
 		return;
 	}

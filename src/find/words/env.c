@@ -12,16 +12,9 @@
 
 #include "base/str.h"
 #include "compat/compat.h"
+#include "read/text/said.h"
 
 #define SHAPE_SMI 1	/* of nvidia-smi's memory, among the shapes of lines */
-
-/* What follows these words, ignoring case; NULL: they are not there. */
-static const char *after_words(const char *s, const char *what)
-{
-	const char *at = str_find_case(s, what);
-
-	return at ? at + strlen(what) : NULL;
-}
 
 /* The version that begins here or after a few characters: "v470.57", " : 12.1". */
 static size_t version_at(const char *s, char *to, size_t size)
@@ -66,41 +59,39 @@ static uint32_t hash_letters(const char *s, const char *end)
 
 static void read_driver(struct text_env *e, const char *s)
 {
-	static const char *const before[] = {"driver version", "NVIDIA-SMI",   "Kernel Module",
-					     "nvidia driver",  "NVRM version", "driver"};
 	char version[32];
+	const char *at;
 
-	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->driver[0]; i++) {
-		const char *at = after_words(s, before[i]);
-
-		if (at && version_at(at, version, sizeof(version)) >= 3 && strtol(version, NULL, 10) >= 300 &&
+	for (size_t row = 0; !e->driver[0] && (at = says_before(s, SAID_driver, &row)) != NULL;)
+		if (version_at(at, version, sizeof(version)) >= 3 && strtol(version, NULL, 10) >= 300 &&
 		    strtol(version, NULL, 10) < 2000)
 			str_copy(e->driver, sizeof(e->driver), version);
-	}
+}
+
+/* The first of these words that a CUDA version follows; 0: none. */
+static int cuda_after(const char *s, enum said_list words)
+{
+	const char *at;
+	int cuda = 0;
+
+	for (size_t row = 0; !cuda && (at = says_before(s, words, &row)) != NULL;)
+		cuda = cuda_number(at);
+	return cuda;
 }
 
 static void read_cuda(struct text_env *e, const char *s)
 {
-	const char *at;
+	int driver = cuda_after(s, SAID_driver_cuda), torch = cuda_after(s, SAID_torch_cuda);
+	const char *at, *from;
 
-	if ((at = after_words(s, "found version ")) != NULL && isdigit((unsigned char)*at))
+	if (says_at(s, SAID_driver_number, &at))
 		e->driver_cuda = (int)strtol(at, NULL, 10);
-	if ((at = after_words(s, "CUDA Version:")) != NULL && (str_find_case(s, "driver") || strstr(s, "NVIDIA-SMI")) &&
-	    cuda_number(at))
-		e->driver_cuda = cuda_number(at);
-	if (((at = after_words(s, "CUDA used to build PyTorch")) != NULL ||
-	     (at = after_words(s, "torch.version.cuda")) != NULL ||
-	     (at = after_words(s, "torch built with CUDA")) != NULL || (at = after_words(s, "built with CUDA")) != NULL) && cuda_number(at))
-		e->torch_cuda = cuda_number(at);
-	if (after_words(s, "CUDA used to build PyTorch: None") || after_words(s, "CUDA used to build PyTorch: Could not"))
-		e->torch_cpu = true;
-	if ((at = after_words(s, "release ")) != NULL && str_find_case(s, "Cuda compilation tools"))
+	e->driver_cuda = driver ? driver : e->driver_cuda;
+	e->torch_cuda = torch ? torch : e->torch_cuda;
+	if (says_at(s, SAID_nvcc, &at) || (!e->nvcc[0] && says_at(s, SAID_nvcc_said, &at) && cuda_number(at)))
 		version_at(at, e->nvcc, sizeof(e->nvcc));
-	if ((at = after_words(s, "nvcc ")) != NULL && cuda_number(at) && !e->nvcc[0])
-		version_at(at, e->nvcc, sizeof(e->nvcc));
-	for (at = s; !e->cuda && (at = strstr(at, "CUDA")) != NULL; at += 4)
-		if ((at[4] == ' ' || at[4] == '=' || at[4] == '-') && isdigit((unsigned char)at[5]))
-			e->cuda = cuda_number(at + 5);
+	for (from = s; !e->cuda && (from = says_on(s, from, SAID_some_cuda, &at)) != NULL; from++)
+		e->cuda = cuda_number(at - 1);
 }
 
 /* "2.7.0.dev20250310+cu124" */
@@ -133,64 +124,42 @@ static void set_torch(struct text_env *e, const char *s)
 		if (all >= 75 && all < 400)
 			e->torch_cuda = (int)(all / 10 * 1000 + all % 10 * 10);
 	}
-	e->torch_cpu |= strstr(e->torch, "+cpu") != NULL;
 }
 
 static void read_torch(struct text_env *e, const char *s)
 {
-	static const char *const before[] = {"PyTorch version", "torch==",  "torch.__version__",
-					     "pytorch=",	"pytorch:", "PyTorch ",
-					     "torch ",		"torch-"};
+	const char *at;
 
-	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->torch[0]; i++) {
-		const char *at = after_words(s, before[i]);
-
-		if (at && (at - s == (long)strlen(before[i]) || !isalpha((unsigned char)at[-(long)strlen(before[i]) - 1])))
-			set_torch(e, at);
-	}
-	if (!e->torch[0] && (e->asked_version || ((s[0] == '\'' || s[0] == '"') && strstr(s, "+c"))))	/* the answer to torch.__version__ */
+	for (size_t row = 0; !e->torch[0] && (at = says_before(s, SAID_torch, &row)) != NULL;)
+		set_torch(e, at);
+	if (!e->torch[0] && (e->asked_version || ((s[0] == '\'' || s[0] == '"') && says(s, SAID_local_version))))	/* the answer to torch.__version__ */
 		set_torch(e, s);
-	e->asked_version = strstr(s, "torch.__version__") != NULL;
-	if (!e->torch_cuda && (s = strstr(s, "torch cu")) != NULL) {
-		long all = strtol(s + 8, NULL, 10);
+	e->asked_version = says(s, SAID_torch_version);
+	if (!e->torch_cuda && says_at(s, SAID_torch_tag, &at)) {
+		long all = strtol(at, NULL, 10);
 
 		if (all >= 90 && all < 400)
 			e->torch_cuda = (int)(all / 10 * 1000 + all % 10 * 10);
 	}
 }
 
-/* "cpuonly  2.0", "pytorch  1.11.0  py3.8_cpu_0  pytorch", "pytorch-mutex  1.0  cpu": conda's package list. */
-static void read_conda(struct text_env *e, const char *s)
+/* Where such a name begins, as a word of its own; NULL: nowhere. */
+static const char *find_product(const char *s, enum said_list names, bool whole)
 {
-	e->torch_cpu |= str_starts(s, "cpuonly ") || str_starts(s, "pytorch-cpu ") ||
-			((str_starts(s, "pytorch ") || str_starts(s, "libtorch ")) &&
-			 (strstr(s, "_cpu_") || strstr(s, " cpu_"))) ||
-			(str_starts(s, "pytorch-mutex ") && strstr(s, " cpu"));
+	const char *after;
+
+	for (const char *at = s; (at = says_on(s, at, names, &after)) != NULL; at++)
+		if ((at == s || (!isalnum((unsigned char)at[-1]) && !strchr("_/.", at[-1]))) &&
+		    !(whole && (isalnum((unsigned char)*after) || *after == '_')))
+			return at;
+	return NULL;
 }
 
 static const char *find_gpu(const char *s)
 {
-	static const char *const names[] = {
-		"GeForce ", "RTX ", "GTX ", "Tesla ", "Quadro ", "TITAN ", "A100",	"A800",	  "A30",   "A40",
-		"A10",	    "H100", "H200", "H800",   "H20",	 "GH200",  "B100",	"B200",	  "GB200", "B300",
-		"GB300",    "GB10", "V100", "P100",   "P40",	 "P4",	   "K80",	"K40",	  "M40",   "M60",
-		"T4",	    "L4",   "L40",  "L40S",   "L20",	 "A2000",  "A4000",	"A4500",  "A5000", "A6000",
-		"RTX2",	    "RTX3", "RTX4", "RTX5",   "GTX1",	 "GTX9",   "DGX Spark", "Jetson", "Thor",
-	};
-	const char *best = NULL;
+	const char *line = find_product(s, SAID_gpu_line, false), *model = find_product(s, SAID_gpu_model, true);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *at = strstr(s, names[i]);
-		size_t n = strlen(names[i]);
-
-		if (!at || (best && at >= best))
-			continue;
-		if ((at > s && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '/' || at[-1] == '.')) ||
-		    (names[i][n - 1] != ' ' && !strstr(names[i], "TX") && (isalnum((unsigned char)at[n]) || at[n] == '_')))
-			continue;
-		best = at;
-	}
-	return best;
+	return !line || (model && model < line) ? model : line;
 }
 
 static bool has_digit(const char *s, size_t n)
@@ -234,8 +203,7 @@ static bool gpu_name_goes_on(const char *s, size_t n, bool model)
 static size_t gpu_name_length(const char *s)
 {
 	static const char ends[] = " |,(;:\"'`)[]{}<>!?\t";
-	bool model = false,
-	     whole = str_starts(s, "TITAN") || str_starts(s, "DGX") || str_starts(s, "Jetson") || str_starts(s, "Thor");
+	bool model = false, whole = says(s, SAID_gpu_whole);
 	size_t len = 0, at = 0;
 
 	for (;;) {
@@ -260,24 +228,21 @@ static void read_capabilities(struct text_env *e, const char *s)
 	const char *at;
 	size_t n;
 
-	if ((at = after_words(s, "cuda capability ")) != NULL) {
+	for (size_t row = 0; (at = says_before(s, SAID_capability, &row)) != NULL;) {
 		if (sscanf(at, "sm_%d", &major) == 1)
 			e->capability = major;
 		else if (sscanf(at, "%d.%d", &major, &minor) == 2)
 			e->capability = major * 10 + minor;
 	}
-	if ((at = after_words(s, "compute capability (CC) ")) != NULL && sscanf(at, "%d.%d", &major, &minor) == 2)
-		e->capability = major * 10 + minor;
 	/* "- 7.5 which supports hardware CC >=7.5,<8.0": the list of what PyTorch was built for; the dash may have gone with a logger's prefix */
-	if (strstr(s, "which supports hardware CC >=") && sscanf(s + strspn(s, "- "), "%d.%d", &major, &minor) == 2 &&
+	if (says(s, SAID_hardware_cc) && sscanf(s + strspn(s, "- "), "%d.%d", &major, &minor) == 2 &&
 	    (!e->capability_min || major * 10 + minor < e->capability_min))
 		e->capability_min = major * 10 + minor;
-	if ((at = after_words(s, "supports CUDA capabilities ")) != NULL) {
+	if (says_at(s, SAID_arch_list, &at)) {
 		n = strcspn(at, ".\n");
 		str_copy(e->arch_list, n + 1 < sizeof(e->arch_list) ? n + 1 : sizeof(e->arch_list), at);
 	}
-	if ((at = after_words(s, "capability supported by this library is ")) != NULL &&
-	    sscanf(at, "%d.%d", &major, &minor) == 2)
+	if (says_at(s, SAID_capability_min, &at) && sscanf(at, "%d.%d", &major, &minor) == 2)
 		e->capability_min = major * 10 + minor;
 }
 
@@ -315,95 +280,62 @@ static bool docker_prompt(const char *s)
 	return at && strspn(at + 1, "0123456789abcdef") == 12 && (at[13] == ':' || at[13] == ' ');
 }
 
-static void read_surroundings(struct text_env *e, const char *s)
-{
-	e->wsl |= strstr(s, "WSL") || str_find_case(s, "wsl2") || str_find_case(s, " wsl ") ||
-		  strstr(s, "microsoft-standard") || strstr(s, "Subsystem for Linux");
-	e->windows |= strstr(s, "Windows") || strstr(s, "WinError") || strstr(s, ".dll") ||
-		      (strstr(s, ":\\") && strstr(s, "\\"));
-	e->container |= str_find_case(s, "docker") || str_find_case(s, "podman") || str_find_case(s, "kubernetes") ||
-			str_find_case(s, "k8s") || str_find_case(s, "kubectl") || str_find_case(s, "singularity") ||
-			str_find_case(s, "apptainer") || str_find_case(s, "container") || str_find_case(s, "lxc") ||
-			str_find_case(s, "lxd") || strstr(s, "enroot") || docker_prompt(s);
-	e->hangs |= str_find_case(s, " hang") || str_find_case(s, "hangs") || str_find_case(s, "hung ") ||
-		    str_find_case(s, "stuck") || str_find_case(s, "no progress") || str_find_case(s, "freezes") ||
-		    str_find_case(s, "deadlock") || str_find_case(s, "nothing happens") ||
-		    str_find_case(s, "no output,") || str_find_case(s, "never finishes") ||
-		    str_find_case(s, "does not go on") || str_find_case(s, "waits forever");
-	e->jetson |= strstr(s, "Jetson") || strstr(s, "tegra");
-}
-
 static void read_launcher(struct text_env *e, const char *s)
 {
-	static const char *const before[] = {
-		"nproc_per_node", "nproc-per-node",	  "world_size=",	  "WORLD_SIZE=",   "world_size ",
-		"tp_size=",	  "tensor-parallel-size", "tensor_parallel_size", "num_processes", "num-gpus",
-		"num_gpus"};
 	const char *at;
+	long n;
 
-	/* "(world_size=16, worker_count=9, …": of all machines */
-	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->nproc && !strstr(s, "worker_count="); i++) {
-		at = after_words(s, before[i]);
-		if (at && isdigit((unsigned char)at[strspn(at, "=: ")]) &&
-		    strtol(at + strspn(at, "=: "), NULL, 10) < 100000)
-			e->nproc = (int)strtol(at + strspn(at, "=: "), NULL, 10);
-	}
-	at = strstr(s, "CUDA_VISIBLE_DEVICES");
-	if (!at)
-		return;
-	at += strlen("CUDA_VISIBLE_DEVICES");
-	at += strspn(at, "\"'] :");
-	if (*at == '=' || *at == ',') {
-		at += strspn(at, " =,\"'");
-		e->visible_set = true;
-		str_copy(e->visible,
-			 strcspn(at, " \"';)") + 1 < sizeof(e->visible) ? strcspn(at, " \"';)") + 1 : sizeof(e->visible),
-			 at);
-	} else if (str_starts(at, "to ") &&
-		   (isdigit((unsigned char)at[3]) || at[3] == '"' || at[3] == '\'' || at[3] == '-')) {
-		at += 3 + strspn(at + 3, "\"'");
-		e->visible_set = true;
-		str_copy(e->visible,
-			 strcspn(at, " \"';)") + 1 < sizeof(e->visible) ? strcspn(at, " \"';)") + 1 : sizeof(e->visible),
-			 at);
+	for (size_t row = 0;
+	     !e->nproc && !says(s, SAID_processes_of_all) && (at = says_before(s, SAID_processes, &row)) != NULL;) {
+		n = strtol(at + strspn(at, "=: "), NULL, 10);
+		e->nproc = isdigit((unsigned char)at[strspn(at, "=: ")]) && n < 100000 ? (int)n : 0;
 	}
 }
 
-/* "Is CUDA available: False", "cuda.is_available() = False". */
-static void read_available(struct text_env *e, const char *s)
+/* "CUDA_VISIBLE_DEVICES=0,1", `os.environ["CUDA_VISIBLE_DEVICES"] = "0"`, "CUDA_VISIBLE_DEVICES to 3" */
+static void read_visible(struct text_env *e, const char *s)
 {
-	if ((strstr(s, "is_available()") || str_find_case(s, "cuda available")) && strstr(s, "False"))
-		e->unavailable = true;
-	if (str_find_case(s, "cuda available: True"))
-		e->available = true;
+	const char *at;
+	size_t n;
+
+	if (!says_at(s, SAID_visible, &at))
+		return;
+	at += strspn(at, "\"'] :");
+	if (*at == '=' || *at == ',')
+		at += strspn(at, " =,\"'");
+	else if (says(at, SAID_to_value))
+		at += 3 + strspn(at + 3, "\"'");
+	else
+		return;
+	n = strcspn(at, " \"';)") + 1;
+	e->visible_set = true;
+	str_copy(e->visible, n < sizeof(e->visible) ? n : sizeof(e->visible), at);
 }
 
 /* Lines of code that start CUDA. In a traceback such lines come after the ones that a script starts with. */
 static bool uses_cuda(const struct text_env *e, const char *s)
 {
-	if (strstr(s, "torch.cuda.") && !strstr(s, "OutOfMemoryError"))
+	if (says(s, SAID_starts_cuda) && !says(s, SAID_out_of_memory))
 		return true;
-	return e->script && (strstr(s, ".cuda()") || strstr(s, ".to('cuda") || strstr(s, ".to(\"cuda") ||
-			     strstr(s, "device='cuda") || strstr(s, "device=\"cuda"));
+	return e->script && says(s, SAID_starts_cuda_in_script);
 }
 
 static void read_devices(struct text_env *e, const char *s, uint64_t number)
 {
-	for (const char *at = s; (at = strstr(at, "cuda:")) != NULL; at += 5)
-		if (isdigit((unsigned char)at[5]) && (int)strtol(at + 5, NULL, 10) > e->device_max &&
-		    strtol(at + 5, NULL, 10) < 64)
-			e->device_max = (int)strtol(at + 5, NULL, 10);
-	e->mig |= strstr(s, "MIG-") || strstr(s, "MIG mode") || strstr(s, "MIG slice") || strstr(s, "MIG instance") ||
-		  strstr(s, " MIG") || strstr(s, "MIG 1g") || strstr(s, "MIG devices");
-	if (strstr(s, "MIG M.") || strstr(s, "N/A"))
-		e->mig = e->mig && !strstr(s, "MIG M.");
-	for (const char *at = s; (at = strstr(at, "MIG ")) != NULL; at++)
-		e->migs += isdigit((unsigned char)at[4]) && strstr(at, " Device ");
-	e->script |= str_starts(s, "import torch") || str_starts(s, "from torch");
-	if (!e->cuda_used_line && !str_starts(s, "File ") && !strstr(s, "Error:") && uses_cuda(e, s))
+	const char *after;
+
+	for (const char *at = s; (at = says_on(s, at, SAID_device, &after)) != NULL; at++) {
+		long device = strtol(after - 1, NULL, 10);
+
+		if (device > e->device_max && device < 64)
+			e->device_max = (int)device;
+	}
+	for (const char *at = s; (at = says_on(s, at, SAID_mig_device, &after)) != NULL; at++)
+		e->migs++;
+	e->script |= says(s, SAID_script);
+	if (!e->cuda_used_line && !says(s, SAID_no_code_of_user) && uses_cuda(e, s))
 		e->cuda_used_line = number;
-	if (!e->visible_line && (strstr(s, "environ[") || strstr(s, "environ.setdefault(")) &&
-	    strstr(s, "CUDA_VISIBLE_DEVICES"))
+	if (!e->visible_line && says(s, SAID_sets_visible))
 		e->visible_line = number;
 }
 
@@ -477,7 +409,7 @@ static const char *read_shape(struct text_env *e, const char *line, const char *
 	if (n < (listed ? 1 : 2) || (listed && *s != ')' && *s != ']' && !(*s == ' ' || isalpha((unsigned char)*s))))
 		return s;
 	if (product == 0 && listed && !indexes)
-		e->empty = true;
+		e->empty_here = true;
 	if (n >= 2 && product > e->elements)
 		e->elements = product;
 	if (largest > e->largest)
@@ -486,19 +418,13 @@ static const char *read_shape(struct text_env *e, const char *line, const char *
 }
 
 /* "batch 131072", "batch_size=70000", "shape[0] = 65536", "bs: 100000", "numel 3000000000". */
-static void read_counts(struct text_env *e, const char *s)
+static void read_counts(struct text_env *e, const char *s, enum said_list words)
 {
-	static const char *const words[] = {
-		"batch", "shape[",   "size(",  "size ", "size=",  "size:",  "samples", "heads",
-		"numel", "elements", "points", "rows",	"tokens", "length", "seq_len"};
+	const char *at;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		const char *at = str_find_case(s, words[i]);
+	for (size_t row = 0; (at = says_before(s, words, &row)) != NULL;) {
 		double n;
 
-		if (!at)
-			continue;
-		at += strlen(words[i]);
 		at += strcspn(at, " =:");
 		at += strspn(at, " =:(");
 		if (!isdigit((unsigned char)*at))
@@ -506,9 +432,8 @@ static void read_counts(struct text_env *e, const char *s)
 		n = strtod(at, NULL);
 		if (n > e->largest && n < 1e13)
 			e->largest = n;
-		if (n == 0 && at[1] != '.' && !isdigit((unsigned char)at[1]) &&
-		    (!strcmp(words[i], "points") || !strcmp(words[i], "samples")))
-			e->empty = true;
+		if (n == 0 && at[1] != '.' && !isdigit((unsigned char)at[1]) && words == SAID_count_of_all)
+			e->empty_here = true;
 	}
 }
 
@@ -516,7 +441,8 @@ static void read_tensors(struct text_env *e, const char *s)
 {
 	const char *at = s;
 
-	if (str_starts(s, "File \"") || strstr(s, "thread: [") || strstr(s, "Traceback"))
+	e->empty_here = false;
+	if (says(s, SAID_no_tensors))
 		return;
 	while ((at = strpbrk(at, "(["))) {
 		const char *next = isdigit((unsigned char)at[1]) || (e->n_names && isalpha((unsigned char)at[1]))
@@ -535,24 +461,20 @@ static void read_tensors(struct text_env *e, const char *s)
 		    !(at - from == 1 && *from == '0'))
 			at = read_shape(e, s, from) - 1;
 	}
-	read_counts(e, s);
-	if (strstr(s, "Size([0") || str_find_case(s, "empty tensor") || str_find_case(s, "empty batch") ||
-	    str_find_case(s, "empty input") || str_find_case(s, "no samples") || str_find_case(s, "no points") ||
-	    strstr(s, "numel() == 0") || str_find_case(s, "zero samples") || str_find_case(s, "shape (0,") ||
-	    str_find_case(s, " 0 points") || str_find_case(s, " 0 samples") || str_find_case(s, " 0 gaussians"))
-		e->empty = true;
+	read_counts(e, s, SAID_count);
+	read_counts(e, s, SAID_count_of_all);
 }
 
 /* "WorkNCCL(SeqNum=8123, OpType=ALLREDUCE, …": what each rank waited for. */
 static void read_collectives(struct text_env *e, const char *s)
 {
-	const char *at = strstr(s, "WorkNCCL(SeqNum="), *op;
+	const char *at, *op;
 	uint64_t n;
 	uint32_t kind;
 
-	if (!at || !(op = strstr(at, "OpType=")))
+	if (!says_at(s, SAID_collective, &at) || !says_at(at, SAID_collective_kind, &op))
 		return;
-	n = strtoull(at + strlen("WorkNCCL(SeqNum="), NULL, 10);
+	n = strtoull(at, NULL, 10);
 	kind = hash_letters(op, op + strcspn(op, ","));
 	e->ops_differ |= e->op && e->op != kind;
 	e->op = kind;
@@ -590,7 +512,7 @@ static void read_large_numbers(struct text_env *e, const char *s)
 		if (!*at)
 			break;
 	}
-	if (strstr(s, "2^31") || strstr(s, "2**31") || strstr(s, "INT_MAX"))
+	if (says(s, SAID_over_int))
 		e->largest = e->largest < 2147483648.0 ? 2147483648.0 : e->largest;
 }
 
@@ -671,8 +593,6 @@ static void read_smi(struct text_env *e, const char *s, uint64_t number)
 	if (bar && isdigit((unsigned char)s[bar]) && isalpha((unsigned char)s[bar + strspn(s + bar, "0123456789 ")]))
 		e->smi_gpu = (int)strtol(s + bar, NULL, 10);	/* the row above the one with its memory */
 	read_smi_count(e, s);
-	e->no_processes |= strstr(s, "No running processes found") || str_find_case(s, "no process listed") ||
-			   str_find_case(s, "no processes listed");
 	if (slash) {
 		from = slash;
 		while (from > s && (isdigit((unsigned char)from[-1]) || from[-1] == '.'))
@@ -697,12 +617,7 @@ static void read_smi(struct text_env *e, const char *s, uint64_t number)
 /* "8 GB card", "Nvidia gpu with 8gb", "RTX 3090 (24 GB)", "VRAM: 8GB"; not the RAM of the machine. */
 static void read_card(struct text_env *e, const char *s)
 {
-	static const char *const words[] = {"gpu", "card", "vram", "geforce", "rtx", "gtx", "tesla"};
-	bool about = false;
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		about |= str_find_case(s, words[i]) != NULL;
-	if (!about || e->gpu_memory > 0 || strlen(s) > 120 || strstr(s, "allocate") || strstr(s, "MiB /"))
+	if (e->gpu_memory > 0 || strlen(s) > 120 || !says(s, SAID_of_a_card) || says(s, SAID_no_card))
 		return;
 	for (const char *at = s; *at; at++) {
 		char *unit;
@@ -726,21 +641,16 @@ static void read_card(struct text_env *e, const char *s)
  * "Free memory: …". Since 2 it only says what it may use: "Created device /job:localhost/…/device:GPU:0 with 190 MB memory". */
 static void read_start(struct text_env *e, const char *s)
 {
-	static const char *const totals[] = {"totalMemory: ", "Total memory: "}, *const frees[] = {"freeMemory: ",
-												   "Free memory: "};
-	const char *at, *end;
+	const char *at, *end, *created;
 	double left = -1;
 
-	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
-		if (strstr(s, totals[i]))
-			e->start_seen = size_at(strstr(s, totals[i]) + strlen(totals[i]), &end);
-		if (strstr(s, frees[i]) && e->start_seen > 0)
-			left = size_at(strstr(s, frees[i]) + strlen(frees[i]), &end);
-	}
-	at = strstr(s, "device:GPU:");
-	at = at && strstr(s, "Created ") ? strstr(at, " with ") : NULL;
-	if (at && strstr(at, " memory"))
-		left = size_at(at + 6, &end);
+	if (says_at(s, SAID_total_memory, &at))
+		e->start_seen = size_at(at, &end);
+	if (e->start_seen > 0 && says_at(s, SAID_free_memory, &at))
+		left = size_at(at, &end);
+	at = says_at(s, SAID_device_memory, &created);
+	if (at)
+		left = size_at(created, &end);
 	if (left <= 0 || (e->start_free > 0 && left >= e->start_free))
 		return;
 	e->start_free = left;
@@ -749,15 +659,12 @@ static void read_start(struct text_env *e, const char *s)
 
 static void read_growth(struct text_env *e, const char *s, uint64_t number)
 {
-	const char *mem = str_find_case(s, "mem"), *at;
-	const char *end;
+	const char *at, *end;
 	double size = -1;
 
-	if (!mem)
-		mem = str_find_case(s, "alloc");
-	if (!mem || strstr(s, "Tried to allocate"))
+	if ((!says_at(s, SAID_memory_figure, &at) && !says_at(s, SAID_allocation_figure, &at)) || says(s, SAID_request))
 		return;
-	for (at = mem; *at && size < 0; at++)
+	for (; *at && size < 0; at++)
 		if (isdigit((unsigned char)*at) && !isalnum((unsigned char)at[-1]) && at[-1] != '.')
 			size = size_at(at, &end);
 	if (size < 0)
@@ -779,22 +686,17 @@ static const struct {
 	PLACE(text_torch_cuda, torch_cuda),
 	PLACE(text_torch_cuda, torch),
 	PLACE(text_torch_gpu, torch_cuda),
-	PLACE(text_torch_cpu, torch_cpu),
+	PLACE(text_torch_cpu, torch),
 	PLACE(text_gpu, gpu),
 	PLACE(text_gpu_cc, capability),
 	PLACE(text_gpu_cc, gpu),
 	PLACE(text_gpus, gpus),
 	PLACE(text_archs, arch_list),
 	PLACE(text_gpu_memory, gpu_memory),
-	PLACE(text_wsl, wsl),
-	PLACE(text_windows, windows),
-	PLACE(text_container, container),
-	PLACE(text_jetson, jetson),
 	PLACE(text_visible, visible),
 	PLACE(text_visible_entries, visible),
 	PLACE(text_nproc, nproc),
 	PLACE(text_smi_used, memory_used),
-	PLACE(text_smi_idle, no_processes),
 	PLACE(text_smi_shared, n_pids),
 	PLACE(text_smi_first, n_pids),
 	PLACE(text_growth, rises),
@@ -802,15 +704,10 @@ static const struct {
 	PLACE(text_device, device_max),
 	PLACE(text_elements, elements),
 	PLACE(text_largest, largest),
-	PLACE(text_empty, empty),
-	PLACE(text_mig, mig),
 	PLACE(text_migs, migs),
 	PLACE(text_block, block),
 	PLACE(text_number, number),
 	PLACE(text_ranks_differ, ops_differ),
-	PLACE(text_hangs, hangs),
-	PLACE(text_unavailable, unavailable),
-	PLACE(text_available, available),
 	PLACE(text_visible_late, visible_line),
 #undef PLACE
 };
@@ -884,18 +781,21 @@ void env_line(struct text_env *e, const char *s, uint64_t number, const char *fi
 		return;
 	snippets_line(&e->snippets, s, line);
 	settings_line(&e->settings, s, file, line);
+	said_facts_line(&e->said, s, file, line);
+	if (docker_prompt(s))
+		said_facts_add(&e->said, SAYS_text_container, s, file, line);
 	read_driver(e, s);
 	read_cuda(e, s);
 	read_torch(e, s);
-	read_conda(e, s);
 	read_gpu_name(e, s);
-	read_surroundings(e, s);
 	read_launcher(e, s);
-	read_available(e, s);
+	read_visible(e, s);
 	read_devices(e, s, number);
 	read_name(e, s);
 	read_launch(e, s);
 	read_tensors(e, s);
+	if (e->empty_here)
+		said_facts_add(&e->said, SAYS_text_empty, s, file, line);
 	read_collectives(e, s);
 	read_large_numbers(e, s);
 	read_smi(e, s, number);

@@ -10,6 +10,7 @@
 
 #include "case/case.h"
 #include "find/words/compute_mode.h"
+#include "find/words/said_facts.h"
 #include "find/words/setting.h"
 #include "find/words/snippet.h"
 
@@ -49,7 +50,6 @@ struct text_env {
 	int driver_cuda;		/* 1000 * major + 10 * minor */
 	char torch[48];			/* "2.7.0.dev20250310+cu124" */
 	int torch_cuda;			/* of the build */
-	bool torch_cpu;			/* a build without CUDA */
 	int cuda;			/* some CUDA version is mentioned, but not whose */
 	char gpu[64];			/* the first one named */
 	int gpus;			/* how many there are */
@@ -59,14 +59,13 @@ struct text_env {
 	double start_free, start_total;	/* bytes on the fullest GPU when TensorFlow started; 0 */
 	double start_seen;		/* total bytes of the GPU that it is just describing */
 	double gpu_memory;		/* bytes of GPU memory, as people say it: "8 GB card"; 0 */
-	bool wsl, windows, container, jetson;
+	struct said_facts said;
 	char visible[64];		/* CUDA_VISIBLE_DEVICES */
 	bool visible_set;
 	int nproc;			/* processes on a machine */
 	double memory_used, memory_total;	/* of the fullest GPU, bytes; -1 */
 	int smi_gpu;			/* whose rows of nvidia-smi follow */
 	struct compute_modes modes;
-	bool no_processes;		/* nvidia-smi lists none */
 	size_t n_pids;			/* processes that use a GPU */
 	struct text_pid pid[ENV_PIDS];
 	struct text_track track[ENV_TRACKS];
@@ -75,14 +74,12 @@ struct text_env {
 	char nvcc[16];			/* version of the local compiler */
 	int device_max;			/* the highest "cuda:N"; -1 */
 	double elements, largest;	/* of the tensors with known shapes: most elements, largest dimension; 0 */
-	bool empty;			/* a tensor without elements is mentioned */
-	bool mig;
+	bool empty_here;		/* the line shows a tensor without elements */
 	int migs;			/* MIG instances that are listed */
 	double block;			/* threads per block in a launch; 0 */
 	struct text_name name[ENV_NAMES];	/* "n = 65536" */
 	size_t n_names;
 	bool script;			/* lines of a script: "import torch" */
-	bool available, unavailable;	/* the text says that torch.cuda.is_available() is True, or that it is False */
 	struct snippets snippets;
 	struct settings settings;
 	bool asked_version;		/* it asked for PyTorch's version */
@@ -90,7 +87,6 @@ struct text_env {
 	uint64_t seq_min, seq_max;	/* of collectives that timed out; 0 = none did */
 	uint32_t op;			/* hash of their kind */
 	bool ops_differ;
-	bool hangs;			/* the text says that it hangs or is stuck */
 	struct text_place place[ENV_PLACES];
 	double shm_size, shm_free;	/* bytes of /dev/shm, as df shows them; 0: not shown */
 	uint64_t cuda_used_line, visible_line;	/* first use of CUDA in code, first setting of CUDA_VISIBLE_DEVICES in code; 0 */

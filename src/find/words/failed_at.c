@@ -9,38 +9,27 @@
 #include <string.h>
 
 #include "base/str.h"
-
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
-/* Bars of what comes before the work: no steps of it. */
-static bool is_preparation(const char *s)
-{
-	static const char *const words[] = {"shard",	 "loading", "download", "fetching", "tokeniz",
-					    "map:",	 "map (",   "extract",	"filter",   "resolving",
-					    "unpack",	 "compil",  "scanning", "caching",  "sanity",
-					    "capturing", " : run ", " : copy ", " : from "};
-
-	for (size_t i = 0; i < COUNT(words); i++)
-		if (str_find_case(s, words[i]))
-			return true;
-	return false;
-}
+#include "read/text/said.h"
 
 /* The number after a word: "step 1200", "Step: 1200", "global_step=1200", "Iter [ 1200/5000]", "'epoch': 0.12"; -1: there is none. */
-static double number_after(const char *s, const char *word, const char **end)
+static double number_after(const char *s, enum said_list words, bool whole, const char **end)
 {
-	for (const char *at = s; (at = str_find_case(at, word)) != NULL; at++) {
-		const char *n = at + strlen(word);
+	const char *n;
+
+	for (const char *at = s; (at = says_on(s, at, words, &n)) != NULL; at++) {
+		const char *from = n;
 		char *after;
 		double number;
 
-		if (at > s && (isalpha((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '-'))	/* "max_steps", "warmup-steps" */
+		if (at > s && (at[-1] == '_' || at[-1] == '-'))	/* "max_steps", "warmup-steps" */
 			continue;
 		n += strspn(n, "'\")");
 		n += strspn(n, " :=[(#|");
-		if (!isdigit((unsigned char)*n) || n == at + strlen(word))
+		if (!isdigit((unsigned char)*n) || n == from)
 			continue;
 		number = strtod(n, &after);
+		if (whole && number != floor(number))
+			continue;
 		*end = after;
 		return number;
 	}
@@ -64,13 +53,9 @@ static double bar_step(const char *s)
 /* "[ 120/1000]" of a training, not of a build */
 static double bracket_step(const char *s)
 {
-	static const char *const words[] = {"loss", "epoch", "eta", "lr"};
 	const char *epoch;
-	bool training = false;
 
-	for (size_t i = 0; i < COUNT(words); i++)
-		training |= str_find_case(s, words[i]) != NULL;
-	if (!training)
+	if (!says(s, SAID_of_training))
 		return -1;
 	epoch = str_find_case(s, "epoch [");
 	for (const char *at = epoch ? epoch + strlen("epoch [") : s; (at = strchr(at, '[')) != NULL; at++) {
@@ -89,17 +74,13 @@ static double bracket_step(const char *s)
 
 static double step_of(const char *s)
 {
-	static const char *const words[] = {"step", "global_step", "iter", "iteration", "batch"};
 	const char *end = "";
-	double step = bar_step(s);
+	double step = bar_step(s), batch;
 
-	for (size_t i = 0; i < COUNT(words) && step < 0; i++) {
-		bool batch = !strcmp(words[i], "batch");	/* also how many samples it has */
-
-		step = number_after(s, words[i], &end);
-		if (step >= 0 && (step != floor(step) || (batch && *end != '/' && !str_find_case(s, "epoch"))))
-			step = -1;
-	}
+	if (step < 0)
+		step = number_after(s, SAID_step, true, &end);
+	if (step < 0 && (batch = number_after(s, SAID_batch, true, &end)) >= 0)	/* also how many samples it has */
+		step = *end == '/' || says(s, SAID_epoch) ? batch : -1;
 	return step >= 0 ? step : bracket_step(s);
 }
 
@@ -116,10 +97,10 @@ struct failed_at failed_at(const char *before)
 		double step, epoch;
 
 		str_copy(line, len + 1 < sizeof(line) ? len + 1 : sizeof(line), s);
-		if (is_preparation(line))
+		if (says(line, SAID_preparation))
 			continue;
 		step = step_of(line);
-		epoch = number_after(line, "epoch", &end);
+		epoch = number_after(line, SAID_epoch, false, &end);
 		if (step < 0 && epoch < 0)
 			continue;
 		f.step = step >= 0 ? step : f.step;

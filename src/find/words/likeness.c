@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "knowledge/likeness.h"
+#include "read/text/said.h"
 
 #define WORD_MIN	2	/* as tools/learn_words.py has them */
 #define WORD_MAX	24
@@ -51,19 +52,6 @@ static bool same_word(const void *list, uint32_t i, const void *key)
 static bool is_of_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
-}
-
-static const char *const failing[] = {
-#define MARK_FAILING(words) words,
-#include "kb/text_marks.def"
-};
-
-static bool is_failing(const char *s)
-{
-	for (size_t i = 0; i < COUNT(failing); i++)
-		if (str_find_case(s, failing[i]))
-			return true;
-	return false;
 }
 
 static void add_word(struct text_words *w, struct pool *pool, const char *low, size_t len, bool fails)
@@ -108,7 +96,7 @@ static bool next_word(const char **at, struct word *word)
 /* A line that says what failed counts more, and what its words mean depends on their neighbors: "illegal+access", "access+denied". */
 bool text_words_line(struct text_words *w, struct pool *pool, const char *s)
 {
-	bool fails = w->n < LIKENESS_WORDS_MAX && is_failing(s);
+	bool fails = w->n < LIKENESS_WORDS_MAX && says(s, SAID_failing);
 	char pair[PAIR_MAX];	/* the word before, "+", and this one */
 	size_t before = 0;
 	struct word word;

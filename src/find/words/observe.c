@@ -18,6 +18,7 @@
 #include "find/words/failed_at.h"
 #include "find/words/log.h"
 #include "compat/cuda_errors.h"
+#include "read/text/said.h"
 
 #define STACK_TEXT_MAX 12000
 
@@ -35,21 +36,10 @@ static const struct { const char *phase, *words; } frames[] = {
 
 static void observe_status(struct casefile *f, const char *s)
 {
-	static const char *const families[] = {"CUBLAS_STATUS_",
-					       "CUDNN_STATUS_",
-					       "CUSOLVER_STATUS_",
-					       "CUSPARSE_STATUS_",
-					       "CUFFT_",
-					       "NVRTC_ERROR_",
-					       "ncclUnhandledCudaError",
-					       "ncclSystemError",
-					       "ncclInternalError",
-					       "ncclInvalidUsage",
-					       "ncclInvalidArgument", "ncclRemoteError"};
 
 	fact_set_text(f, FACT_text_status, "");
-	for (size_t i = 0; i < COUNT(families); i++) {
-		for (const char *at = s; (at = strstr(at, families[i])) != NULL; at++) {
+	for (size_t i = 0; i < said_rows(SAID_status); i++)
+		for (const char *at = s; (at = strstr(at, said_words(SAID_status, i))) != NULL; at++) {
 			size_t n = 0;
 
 			while (isalnum((unsigned char)at[n]) || at[n] == '_')
@@ -60,32 +50,14 @@ static void observe_status(struct casefile *f, const char *s)
 			fact_set_text(f, FACT_text_status, pool_copy(f->pool, at, n));
 			return;
 		}
-	}
 }
 
 /* Statuses that libraries return when an allocation fails, among other reasons. */
 static const char *masked_status(const char *text)
 {
-	static const char *const statuses[] = {
-		"CUBLAS_STATUS_ALLOC_FAILED",
-		"CUDNN_STATUS_ALLOC_FAILED",
-		"CUSOLVER_STATUS_ALLOC_FAILED",
-		"CUSPARSE_STATUS_ALLOC_FAILED",
-		"CUFFT_ALLOC_FAILED", "cublas runtime error : resource allocation failed", "CUBLAS_STATUS_NOT_INITIALIZED",
-		"CUDNN_STATUS_NOT_INITIALIZED",
-		"CUDNN_STATUS_INTERNAL_ERROR",
-		"CUBLAS_STATUS_INTERNAL_ERROR",
-		"CUSOLVER_STATUS_INTERNAL_ERROR",
-		"unable to find an engine to execute this computation",
-		"Unable to find a valid cuDNN algorithm",
-		"No valid engine configs",
-		"Create cublas handle failed",
-	};
+	size_t row = 0;
 
-	for (size_t i = 0; i < COUNT(statuses); i++)
-		if (strcasestr(text, statuses[i]))
-			return statuses[i];
-	return "";
+	return says_before(text, SAID_masked_status, &row) ? said_words(SAID_masked_status, row - 1) : "";
 }
 
 static void observe_event(struct casefile *f, const struct text_event *e, uint32_t code)
@@ -292,17 +264,6 @@ static void fill_failed(struct casefile *f, const struct text_log *l, const stru
 			fact_set_number(f, FACT_text_failed_after, e->time - files[i].first);
 }
 
-/* Embeddings have many names; `stack` has one frame per line, innermost last. */
-static const char *op_of_stack(const char *stack)
-{
-	static const char *const names[] = {"embedding", "embed_tokens", "word_emb", "wte(", "embeddings(", "embed("};
-
-	for (size_t i = 0; i < COUNT(names); i++)
-		if (strcasestr(stack, names[i]))
-			return "embedding";
-	return "";
-}
-
 static void assert_facts_of_text(struct casefile *f, const char *function, const char *condition, const char *file,
 				 uint32_t line, const char *stack)
 {
@@ -317,7 +278,7 @@ static void assert_facts_of_text(struct casefile *f, const char *function, const
 	fact_set_text(f, FACT_assert_about, assert_about_condition(function, condition));
 	if (assert_bound_in_text(condition, &bound))
 		fact_set_number(f, FACT_assert_bound, bound);
-	fact_set_text(f, FACT_assert_op, op_of_stack(stack));
+	fact_set_text(f, FACT_assert_op, says(stack, SAID_embedding) ? "embedding" : "");
 	fact_set_flag(f, FACT_assert_position, assert_names_position(stack));
 }
 
@@ -352,18 +313,15 @@ static void fill_memory_of_text(struct casefile *f, const struct text_event *e, 
 	fact_set_text(f, FACT_text_framework, framework ? framework : "");
 	fact_set_flag(f, FACT_oom_is, oom);
 	fact_set_flag(f, FACT_load_is,
-		      strstr(stack, "torch/serialization.py") || strstr(stack, "safetensors/") ||
-			      strstr(stack, "torch.load("));
+		      says(stack, SAID_loading));
 	/* a failure of PyTorch's own device allocator has numbers */
 	fact_set_flag(f, FACT_oom_host, oom && !strstr(message, "Tried to allocate") &&
-			      (strstr(stack, "pin_memory") || strstr(message, "pin memory thread") ||
-			       strstr(message, "cudaHostAlloc") || strstr(message, "cudaHostRegister") ||
-			       strstr(message, "pinned")));
+			      (says(stack, SAID_pinning_frame) || says(message, SAID_pinning)));
 	fact_set_number(f, FACT_process_local_rank, e && e->rank >= 0 ? e->rank : -1);
 	facts_from_message(f, message);
 	facts_from_known_message(f, message);
 	fact_set_flag(f, FACT_oom_by_torch,
-		      oom && (strstr(message, "already allocated") || strstr(message, "is allocated by PyTorch")));
+		      oom && says(message, SAID_by_torch));
 	case_memory_parts(f);
 	request = fact_number(f, FACT_oom_request, -1);
 	left = fact_number(f, FACT_oom_free, -1);
@@ -393,23 +351,21 @@ static void fill_xids(struct casefile *f, const struct text_log *l)
 	fact_set_place(f, FACT_xid_number, pool_printf(f->pool, "kernel log: %s", worst->text));
 }
 
-static bool names(const char *word, const struct casefile *c, const char *message)
+static bool names(enum said_list list, const struct casefile *c, const char *message)
 {
-	return strcasestr(message, word) || strcasestr(fact_text(c, FACT_text_stack), word) ||
-	       strcasestr(fact_text(c, FACT_text_before), word);
+	return says(message, list) || says(fact_text(c, FACT_text_stack), list) ||
+	       says(fact_text(c, FACT_text_before), list);
 }
 
 /* CUDA messages without a framework are PyTorch's, unless another framework is named and PyTorch is not. */
 static void observe_torch(struct casefile *c, const struct text_log *l, const struct text_event *e)
 {
-	static const char *const others[] = {"jax", "tensorflow", "cupy", "numba"};
 	const char *message = e ? e->message : "";
 	bool other = fact_text(c, FACT_text_framework)[0] != '\0';
 
 	case_observe(c, GROUP_torch);
-	for (size_t i = 0; i < COUNT(others); i++)
-		other |= names(others[i], c, message) || (e && strcasestr(e->type, others[i]));
-	fact_set_flag(c, FACT_torch_loaded, !other || names("torch", c, message) || log_env(l)->torch[0]);
+	other |= names(SAID_other_framework, c, message) || (e && says(e->type, SAID_other_framework));
+	fact_set_flag(c, FACT_torch_loaded, !other || names(SAID_pytorch, c, message) || log_env(l)->torch[0]);
 }
 
 #define ASSERTS_TOLD	4
@@ -537,14 +493,10 @@ static void observe_beside(struct casefile *c, const struct text_view *v)
 /* The rank that a collective waited for ended with an exception of its own, which may have nothing to do with GPUs. */
 static void observe_other_rank(struct casefile *f, const struct text_log *l, const struct text_event *e)
 {
-	static const char *const timeouts[] = {"collective operation timeout", "NCCL communicator was aborted",
-					       "Timed out waiting"};
 	const struct text_event *list;
 	size_t n = log_events(l, &list);
-	bool waited = false;
+	bool waited = e && says(e->message, SAID_waited);
 
-	for (size_t i = 0; e && i < sizeof(timeouts) / sizeof(timeouts[0]); i++)
-		waited |= strstr(e->message, timeouts[i]) != NULL;
 	for (size_t i = 0; waited && i < n; i++) {
 		const struct text_event *o = &list[i];
 

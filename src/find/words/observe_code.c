@@ -9,27 +9,19 @@
 
 #include "case/message.h"
 #include "compat/cuda_errors.h"
+#include "read/text/said.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 /* "cuda runtime error (7)", "error=101 :", "Error 804:", "CUDA error (3):", "error code 700". */
 static uint32_t code_by_number(const char *s)
 {
-	static const char *const before[] = {"cuda runtime error (", "error=",	      "CUDA error (", "Error code ",
-					     "error code ",	     "CUDA error ",   "Error ",	      "code=",
-					     "CUDA failure ",	     "Cuda failure ", "CUDA error = ",
-					     "driver error ",	     "runtime error ", "CUDA error: ",
-					     "cuda error ",	     "Cuda error ",   "err=",	      "error code: ",
-					     "returned error ",	     "err: ",	      "failure: "};
+	const char *at;
 
-	for (size_t i = 0; i < COUNT(before); i++) {
-		const char *at = strstr(s, before[i]);
+	for (size_t row = 0; (at = says_before(s, SAID_code, &row)) != NULL;) {
 		char *end;
-		unsigned long n;
+		unsigned long n = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : 0;
 
-		if (!at || !isdigit((unsigned char)at[strlen(before[i])]))
-			continue;
-		n = strtoul(at + strlen(before[i]), &end, 10);
 		if (n > 0 && n < 1000 && (*end == ':' || *end == ')' || *end == ' ' || *end == '(' || !*end))
 			return (uint32_t)n;
 	}
@@ -121,6 +113,6 @@ uint32_t text_code(const char *message)
 	if (!number)
 		number = text_number_today(code_by_check(message));
 	if (!number)
-		number = strcasestr(message, "cuda") || strstr(message, "cuInit") ? code_by_number(message) : 0;
+		number = says(message, SAID_of_cuda) ? code_by_number(message) : 0;
 	return number && cuda_error_text(number)[0] ? number : 0;
 }

@@ -52,11 +52,16 @@ static int printed_cuda(const struct text_env *e)
 	return major >= 5 && major < 40 && *end == '.' ? (int)(major * 1000 + strtol(end + 1, NULL, 10) * 10) : 0;
 }
 
+static bool is_cpu_build(const struct text_env *e)
+{
+	return said_fact(&e->said, SAYS_text_torch_cpu) || strstr(e->torch, "+cpu") || printed_no_cuda(e);
+}
+
 static void fill_versions(struct casefile *f, const struct text_env *e)
 {
 	struct compat_driver d = {0};
 	int printed = printed_cuda(e), cuda = e->torch_cuda ? e->torch_cuda : printed, driver_cuda = e->driver_cuda;
-	bool cpu = e->torch_cpu || printed_no_cuda(e);
+	bool cpu = is_cpu_build(e);
 	const struct compat_wheel *w;
 
 	if (e->driver[0] && compat_driver_parse(e->driver, &d)) {
@@ -183,8 +188,8 @@ static void fill_snippets(struct casefile *f, const struct text_env *e)
 			     *archs = snippets_find(&e->snippets, SNIPPET_ARCHS);
 	bool yes = available && available->answer[0] == 'T', no = available && !yes;
 
-	fact_set_flag(f, FACT_text_available, yes || (e->available && !no));
-	fact_set_flag(f, FACT_text_unavailable, no || (e->unavailable && !yes));
+	fact_set_flag(f, FACT_text_available, yes || (said_fact(&e->said, SAYS_text_available) && !no));
+	fact_set_flag(f, FACT_text_unavailable, no || (said_fact(&e->said, SAYS_text_unavailable) && !yes));
 	if (count)
 		fact_set_number(f, FACT_text_devices, strtod(count->answer, NULL));
 	if (archs && !e->arch_list[0])
@@ -198,10 +203,6 @@ static void fill_circumstances(struct casefile *f, const struct text_env *e)
 	const struct text_track *g = env_growth(e);
 	double entries = 0;
 
-	fact_set_flag(f, FACT_text_wsl, e->wsl);
-	fact_set_flag(f, FACT_text_windows, e->windows);
-	fact_set_flag(f, FACT_text_container, e->container);
-	fact_set_flag(f, FACT_text_jetson, e->jetson);
 	if (e->visible_set) {
 		fact_set_text(f, FACT_text_visible, e->visible);
 		entries = e->visible[0] ? 1 : 0;
@@ -219,7 +220,6 @@ static void fill_circumstances(struct casefile *f, const struct text_env *e)
 		fact_set_number(f, FACT_text_smi_used, e->memory_used);
 		fact_set_number(f, FACT_text_smi_total, e->memory_total);
 	}
-	fact_set_flag(f, FACT_text_smi_idle, e->no_processes);
 	fact_set_number(f, FACT_text_smi_shared, (double)env_shared_pids(e));
 	fact_set_number(f, FACT_text_smi_first, (double)env_first_pids(e));
 }
@@ -246,15 +246,12 @@ static void observe_tensors(struct casefile *f, const struct text_env *e)
 	fact_set_number(f, FACT_text_device, e->device_max);
 	fact_set_number(f, FACT_text_elements, e->elements);
 	fact_set_number(f, FACT_text_largest, e->largest);
-	fact_set_flag(f, FACT_text_empty, e->empty);
-	fact_set_flag(f, FACT_text_mig, e->mig);
 	fact_set_number(f, FACT_text_migs, e->migs);
 	fact_set_number(f, FACT_text_block, e->block);
 	fact_set_number(f, FACT_text_gpu_memory, e->gpu_memory);
 	fact_set_number(f, FACT_text_start_free, e->start_free);
 	if (e->start_total > 0 || !(e->start_free > 0))
 		fact_set_number(f, FACT_text_start_total, e->start_total);
-	fact_set_flag(f, FACT_text_hangs, e->hangs);
 	fact_set_number(f, FACT_text_number, e->number);
 	fact_set_flag(f, FACT_text_ranks_differ, e->ops_differ);
 	fact_set_flag(f, FACT_text_visible_late, e->cuda_used_line && e->visible_line > e->cuda_used_line);
@@ -278,7 +275,7 @@ static int wheel_least(const struct compat_wheel *w)
 static void fill_wheel(struct casefile *f, const struct text_env *e)
 {
 	int cuda = (int)fact_number(f, FACT_text_torch_cuda, 0), cc = (int)fact_number(f, FACT_text_gpu_cc, 0);
-	const struct compat_wheel *w = e->torch[0] && cc && !e->torch_cpu
+	const struct compat_wheel *w = e->torch[0] && cc && !is_cpu_build(e)
 					       ? compat_wheel(e->torch, e->torch_cuda ? cuda : 0, COMPAT_X86_64)
 					       : NULL;
 	enum compat_code code;
@@ -326,6 +323,7 @@ static void show_versions(struct casefile *f, const struct text_env *e)
 void facts_of_text_machine(struct casefile *f, const struct text_env *e)
 {
 	show_versions(f, e);
+	facts_of_said(f, &e->said);
 	fill_versions(f, e);
 	fill_gpu(f, e);
 	fill_circumstances(f, e);

@@ -9,19 +9,11 @@
 #include "base/str.h"
 #include "read/text/exception.h"
 #include "read/text/line.h"
+#include "read/text/said.h"
 
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 #define HASH_MIN 7
 #define CITED_AFTER 2	/* words: one may be a label, "Error: \"…\" in worker 3" */
 #define CODE_MAX 240	/* a longer line is a text whose line ends were lost */
-
-static bool starts_with_any(const char *s, const char *const *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_starts(s, list[i]))
-			return true;
-	return false;
-}
 
 static size_t hash_length(const char *s)
 {
@@ -30,54 +22,28 @@ static size_t hash_length(const char *s)
 	return n >= HASH_MIN && n <= 40 && !isalnum((unsigned char)s[n]) ? n : 0;
 }
 
-/* "✓ maps CUDA errors (1 ms)" of Jest and others, "--- PASS: TestGPULost (0.01s)" of Go */
-static bool result_by_mark(const char *s)
-{
-	static const char *const marks[] = {
-		"\xe2\x9c\x93 ", "\xe2\x9c\x94 ", "\xe2\x88\x9a ", "\xe2\x97\x8b ", "\xe2\x9c\x95 ",
-		"\xe2\x9c\x97 ", "=== RUN ",	  "--- PASS: ",	   "--- SKIP: ",    "--- FAIL: "};
-	const char *go = strstr(s, "_test.go:");
-
-	return starts_with_any(s, marks, COUNT(marks)) || (go && strcspn(s, " ") > (size_t)(go - s));
-}
-
 /* "tests/test_cuda.py::test_oom PASSED [ 11%]" */
 static bool result_of_pytest(const char *s)
 {
-	static const char *const results[] = {" PASSED", " SKIPPED", " XFAIL", " XPASS", " FAILED", " ERROR"};
-	const char *name = strstr(s, "::"), *space = strchr(s, ' ');
+	const char *name = strstr(s, "::"), *space = strchr(s, ' '), *after;
 
 	if (!name || (space && space < name))	/* the summary, "FAILED tests/…::… - RuntimeError: …", is a report */
 		return false;
-	for (size_t i = 0; i < COUNT(results); i++) {
-		const char *at = strstr(name, results[i]);
-
-		if (at && (!at[strlen(results[i])] || at[strlen(results[i])] == ' '))
+	for (const char *at = name; (at = says_on(name, at, SAID_pytest_result, &after)) != NULL; at++)
+		if (!*after || *after == ' ')
 			return true;
-	}
 	return false;
 }
 
-/* "test_oom (tests.ErrorTest.test_oom) ... ok", "1/6 Test #1: oom ....   Passed    0.31 sec", "ok 3 - CUDA error is reported" */
+/* "test_oom (tests.ErrorTest.test_oom) ... ok", "1/6 Test #1: oom ....   Passed    0.31 sec", "--- PASS: TestGPULost (0.01s)" of Go */
 static bool result_of_test(const char *s)
 {
-	static const char *const dotted[] = {"... ok", "... skipped", "... expected failure", "... FAIL", "... ERROR"};
-	static const char *const words[] = {" ok",     " OK",	  " PASS", " PASSED",
-					    " Passed", " passed", " SKIP", " SKIPPED"};
-	size_t len = strlen(s);
+	const char *go = strstr(s, "_test.go:"), *after, *at;
 
-	for (size_t i = 0; i < COUNT(dotted); i++)
-		if (strstr(s, dotted[i]))
-			return true;
-	for (size_t i = 0; i < COUNT(words); i++) {
-		size_t n = strlen(words[i]);
-
-		if (len > n + 1 && !strcmp(s + len - n, words[i]) && strchr(" .", s[len - n - 1]))
-			return true;
-	}
-	s += str_starts(s, "not ") ? 4 : 0;
-	return (str_starts(s, "ok ") && isdigit((unsigned char)s[3])) ||
-	       (strstr(s, "Test ") && strstr(s, "   Passed ")) || (strstr(s, "Test ") && strstr(s, "***Skipped"));
+	if (says(s, SAID_test_result) || (go && strcspn(s, " ") > (size_t)(go - s)))
+		return true;
+	at = says_at(s, SAID_last_word_result, &after);
+	return at && at > s && strchr(" .", at[-1]);
 }
 
 static bool commit_header(const char *s)
@@ -87,9 +53,7 @@ static bool commit_header(const char *s)
 
 static bool commit_line(const struct text_line *line)
 {
-	static const char *const heads[] = {"Author:", "AuthorDate:", "Date:", "Commit:", "CommitDate:", "Merge:"};
-
-	return !line->len || line->indent >= 4 || starts_with_any(line->text, heads, COUNT(heads));
+	return !line->len || line->indent >= 4 || says(line->text, SAID_commit_line);
 }
 
 /* "8f3a1c2 fix: CUDA out of memory when …": letters and digits, so that it is no number and no word. */
@@ -100,16 +64,9 @@ static bool commit_in_one_line(const char *s)
 	return n && n <= 12 && s[n] == ' ' && strcspn(s, "0123456789") < n && strcspn(s, "abcdef") < n;
 }
 
-static bool diff_header(const char *s)
-{
-	return str_starts(s, "diff --git ") || (str_starts(s, "@@ -") && strstr(s + 4, " @@"));
-}
-
 static bool diff_line(const struct text_line *line)
 {
-	static const char *const heads[] = {"index ", "new file ", "deleted file ", "similarity ", "rename "};
-
-	return !line->len || strchr(" +-@\\", line->text[0]) || starts_with_any(line->text, heads, COUNT(heads));
+	return !line->len || says(line->text, SAID_diff_line);
 }
 
 static bool usage_line(const struct text_line *line)
@@ -117,20 +74,11 @@ static bool usage_line(const struct text_line *line)
 	return !line->len || line->indent || str_ends(line->text, ":");
 }
 
-/* "linux (6.8.0-50.51) noble; urgency=medium", of Debian's packages; " -- " and a name end the entry. */
-static bool changes_header(const char *s)
-{
-	const char *version = strchr(s, '(');
-
-	return version && strstr(version, "; urgency=");
-}
-
 /* "ops.cu:31:12: warning: unused variable 'cudaErrorText'": a compiler names what the code names. */
 static bool compiler_remark(const char *s)
 {
-	const char *at = strstr(s, ": warning: ");
+	const char *after, *at = says_at(s, SAID_compiler_remark, &after);
 
-	at = at ? at : strstr(s, ": note: ");
 	return at && at > s && isdigit((unsigned char)at[-1]) && memchr(s, ':', (size_t)(at - s)) &&
 	       !memchr(s, ' ', (size_t)(at - s));
 }
@@ -141,11 +89,11 @@ bool quoted_line(struct quoted *q, const struct text_line *line)
 
 	if (commit_header(s))
 		q->in = QUOTED_COMMIT;
-	else if (diff_header(s))
+	else if (says(s, SAID_diff_header))
 		q->in = QUOTED_DIFF;
-	else if (str_starts(line->text, "usage: ") || str_starts(line->text, "Usage: "))
+	else if (says(line->text, SAID_usage_header))
 		q->in = QUOTED_USAGE;
-	else if (changes_header(line->text))
+	else if (says(line->text, SAID_changes_header))
 		q->in = QUOTED_CHANGES;
 	else if (q->in == QUOTED_USAGE && !usage_line(line))
 		q->in = QUOTED_NOT;
@@ -155,9 +103,8 @@ bool quoted_line(struct quoted *q, const struct text_line *line)
 		q->in = QUOTED_NOT;
 	else if (q->in == QUOTED_DIFF && !diff_line(line))
 		q->in = QUOTED_NOT;
-	return q->in != QUOTED_NOT || commit_in_one_line(s) || result_by_mark(s) || result_of_pytest(s) ||
-	       result_of_test(s) || compiler_remark(s) || str_starts(s, "# HELP ") ||
-	       str_starts(s, "# TYPE "); /* metrics of Prometheus */
+	return q->in != QUOTED_NOT || commit_in_one_line(s) || result_of_pytest(s) || result_of_test(s) ||
+	       compiler_remark(s) || says(s, SAID_metric);
 }
 
 /* "src/errors.py:12:    raise …" of grep -n: what follows. */
@@ -187,54 +134,37 @@ static bool table_of_texts(const char *s)
 
 bool quoted_code(const char *s)
 {
-	static const char *const typed[] = {"$ ", "% ", ">>> "};
-	static const char *const statements[] = {
-		"except ", "raise ",	"throw ",      "elif ",	   "if \"",	     "if '",	      "if (",
-		"if not ", "} else if", "case ",       "assert ",  "print(",	     "printf(",	      "fprintf(",
-		"#define", "return \"", "return '",    "logger.",  "logging.",	     "log.",	      "warnings.warn(",
-		"with pytest.raises(", "std::cerr",    "std::cout", "TORCH_CHECK("};
 	size_t len, name;
 
 	if (strlen(s) > CODE_MAX)
 		return false;
-	if (starts_with_any(s, typed, COUNT(typed)))
+	if (says(s, SAID_typed))
 		return true;
 	s = skip_grep(s);
 	len = strlen(s);
-	if (table_of_texts(s) || strstr(s, "{{"))	/* a template */
+	if (table_of_texts(s) || says(s, SAID_template))
 		return true;
 	if (exception_line(s, false, &name) || !len)
 		return false;
-	if (starts_with_any(s, statements, COUNT(statements)) && strpbrk(s, "(\":;"))
+	if (says(s, SAID_statement) && strpbrk(s, "(\":;"))
 		return true;
-	if (strstr(s, " ; expr="))	/* ONNX Runtime ends its message with the call that failed */
+	if (says(s, SAID_no_code))
 		return false;
 	return strchr(";{\\", s[len - 1]) && strpbrk(s, "(=") != NULL;
 }
 
 bool quoted_item(const char *s)
 {
-	static const char *const marks[] = {"- ", "* ", "+ ", "# ", "## ", "### ", "#### ", "**", "Q: ", "A: "};
-	size_t digits = strspn(s, "0123456789");
-
-	return starts_with_any(s, marks, COUNT(marks)) ||
-	       (digits && digits < 3 && s[digits] == '.' && s[digits + 1] == ' ');
+	return says(s, SAID_item);
 }
 
 /* "rmsnorm fails with `cudaErrorIllegalAddress` on large tensors": somebody reports it. */
 static bool told_as_failure(const char *line, const char *s)
 {
-	static const char *const told[] = {" fails with ",   " failed with ", " failing with ", " crashes with ",
-					   " crashed with ", " dies with ",   " died with ",	" stops with ",
-					   " I get ",	     " we get "};
+	const char *after;
+	const char *at = says_at(line, SAID_told_as_failure, &after);
 
-	for (size_t i = 0; i < COUNT(told); i++) {
-		const char *at = strstr(line, told[i]);
-
-		if (at && at < s)
-			return true;
-	}
-	return false;
+	return at && at < s;
 }
 
 /* The quotation mark that opens what `s` is in; NULL: it is not in quotation marks. An apostrophe inside a word is none. */

@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/needles.h"
 #include "base/str.h"
 #include "read/text/exception.h"
 #include "read/text/line.h"
+#include "read/text/said.h"
 
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 #define PROMPT_WORDS	4	/* "mira@box MINGW64 ~/sd $" */
 #define SENTENCE_MAX	400
 
@@ -26,14 +25,9 @@ static const char *skip_word(const char *s)
 	return skip_spaces(s + strcspn(s, " "));
 }
 
-static bool word_is(const char *s, const char *const *list, size_t n)
+static bool word_is(const char *s, enum said_list list)
 {
-	size_t len = strcspn(s, " ");
-
-	for (size_t i = 0; i < n; i++)
-		if (strlen(list[i]) == len && !strncmp(s, list[i], len))
-			return true;
-	return false;
+	return says_just(s, strcspn(s, " "), list);
 }
 
 /* "(base) ", "(venv) (main) " */
@@ -75,26 +69,24 @@ static const char *skip_windows(const char *s)
 /* "➜  sd git:(main) ✗ " */
 static const char *skip_arrow(const char *s)
 {
-	static const char arrow[] = "\xe2\x9e\x9c ", cross[] = "\xe2\x9c\x97 ";
+	const char *after;
 
-	if (!str_starts(s, arrow))
+	if (!says_at(s, SAID_prompt_arrow, &after))
 		return NULL;
-	s = skip_word(skip_spaces(s + strlen(arrow)));
-	if (str_starts(s, "git:("))
+	s = skip_word(skip_spaces(after));
+	if (says(s, SAID_prompt_branch))
 		s = skip_word(s);
-	return str_starts(s, cross) ? skip_spaces(s + strlen(cross)) : s;
+	return says_at(s, SAID_prompt_cross, &after) ? skip_spaces(after) : s;
 }
 
 /* What follows a shell's prompt; NULL: there is none. */
 static const char *skip_prompt(const char *s)
 {
-	static const char *const plain[] = {"$ ", "% ", "\xe2\x9d\xaf ", "\xce\xbb "};
 	const char *after;
 
 	s = skip_environments(s);
-	for (size_t i = 0; i < COUNT(plain); i++)
-		if (str_starts(s, plain[i]))
-			return skip_spaces(s + strlen(plain[i]));
+	if (says_at(s, SAID_prompt, &after))
+		return skip_spaces(after);
 	after = skip_bash(s);
 	if (!after)
 		after = skip_windows(s);
@@ -104,12 +96,10 @@ static const char *skip_prompt(const char *s)
 /* "CUDA_VISIBLE_DEVICES=0 sudo time python …": the program's name. */
 static const char *skip_wrappers(const char *s)
 {
-	static const char *const wrappers[] = {"sudo", "time", "nohup", "env", "exec", "set", "&&"};
-
 	for (;;) {
 		size_t name = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 
-		if ((name && s[name] == '=') || word_is(s, wrappers, COUNT(wrappers)))
+		if ((name && s[name] == '=') || word_is(s, SAID_wrapper))
 			s = skip_word(s);
 		else
 			return s;
@@ -129,23 +119,7 @@ static const char *base_name(const char *s)
 /* Commands that look at a machine, change it, or move around: what they print belongs to the failure before them. */
 static bool only_looks(const char *s)
 {
-	static const char *const tools[] = {
-		"apt",	   "apt-get", "aws",	  "brew",   "cat",   "cd",   "chmod", "chown", "clear",	   "conda",
-		"cp",	   "cuwhy",   "curl",	  "df",	    "dir",   "dmesg", "dnf",   "dpkg",  "du",	   "echo",
-		"emacs",   "exit",    "export",	  "file",   "find",  "free", "g++",   "gcc",   "gedit",	   "git",
-		"grep",	   "head",    "htop",	  "id",	    "journalctl", "kill", "killall", "ldconfig", "ldd", "less",
-		"ln",	    "ls",	"lsmod",      "lspci",	  "mamba",   "micromamba", "mkdir",	"modinfo",
-		"modprobe", "module",	"mv",	      "nano",	  "nm",	     "notepad",	   "nvcc",	"nvidia-smi",
-		"nvtop",    "pip",	"pip3",	      "printenv", "ps",	     "pwd",	   "reboot",	"rm",
-		"rmmod",    "rocm-smi", "sed",	      "source",	  "squeue",  "ssh",	   "systemctl", "tail",
-		"top",	    "type",	"uname",      "unset",	  "unzip",   "vi",	   "vim",	"watch",
-		"wget",	   "where",   "which",	  "whoami", "yum",
-	};
-
-	return word_is(s, tools, COUNT(tools)) || strstr(s, "nvidia-smi") || strstr(s, "collect_env") ||
-	       strstr(s, "-m pip") || strstr(s, "setup.py") || strstr(s, "--version") || strstr(s, "uv pip ") ||
-	       str_starts(s, "uv add ") || strstr(s, "docker pull") || strstr(s, "docker ps") ||
-	       strstr(s, "docker info");
+	return word_is(s, SAID_tool) || says(s, SAID_tool_call);
 }
 
 static bool starts_program(const char *command)
@@ -158,13 +132,11 @@ static bool starts_program(const char *command)
 /* Without a prompt: only what starts Python programs, with the program. */
 static bool is_bare_command(const char *s)
 {
-	static const char *const starters[] = {"python",    "python3", "torchrun", "accelerate", "deepspeed",
-					       "srun",	    "mpirun",  "mpiexec",  "python.exe", "python3.exe"};
 	const char *name = base_name(skip_wrappers(s));
 
-	if (!word_is(name, starters, COUNT(starters)) || only_looks(name) || (*s && strchr(":.?!,", s[strlen(s) - 1])))
+	if (!word_is(name, SAID_starter) || only_looks(name) || (*s && strchr(":.?!,", s[strlen(s) - 1])))
 		return false;
-	return strstr(name, ".py") || strstr(name, " -m ") || strstr(name, " launch ") || str_starts(name, "torchrun ");
+	return says(name, SAID_started);
 }
 
 static bool is_command(const char *s)
@@ -185,8 +157,8 @@ static bool begins_output(struct restarts *r, const char *s)
 	bool chained = r->chained;
 
 	if (*s)
-		r->chained = str_starts(s, "During handling of the above") || str_starts(s, "The above exception was");
-	return !chained && exception_name(s, name) && str_starts(skip_word(s), "Traceback (most recent call last)");
+		r->chained = says(s, SAID_chained);
+	return !chained && exception_name(s, name) && says(skip_word(s), SAID_traceback);
 }
 
 static enum restart statement(struct restarts *r, const char *s)
@@ -197,9 +169,9 @@ static enum restart statement(struct restarts *r, const char *s)
 
 	if (begins_output(r, s))
 		return RESTART_STATEMENT;
-	if (str_starts(s, ">>> "))
+	if (says(s, SAID_python_prompt))
 		return s[4] == '!' ? RESTART_PROGRAM : RESTART_STATEMENT;
-	if (!str_starts(s, "In [") || !isdigit((unsigned char)s[4]))
+	if (!says(s, SAID_notebook_prompt))
 		return RESTART_NOT;
 	cell = strtoul(s + 4, &end, 10);
 	if (!str_starts(end, "]:"))
@@ -214,19 +186,11 @@ static enum restart statement(struct restarts *r, const char *s)
 
 static bool is_told(const struct text_line *line)
 {
-	static const char *const told[] = {
-#define MARK_TRIED_AGAIN(words) words,
-#include "kb/text_marks.def"
-	};
-
 	const char *s = line->text + strspn(line->text, " *_#");	/* "**EDIT:** now …" */
 
 	if (line->len > SENTENCE_MAX || line->indent > 3)
 		return false;
-	for (size_t i = 0; i < COUNT(told); i++)
-		if (needle_matches(told[i], s, strlen(s)))
-			return true;
-	return false;
+	return says(s, SAID_tried_again);
 }
 
 enum restart restart_line(struct restarts *r, const struct text_line *line, bool failed)

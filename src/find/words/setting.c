@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/str.h"
+#include "read/text/said.h"
 
 #define WORD_MAX	40	/* longest word of kb/settings.def */
 #define ADVICE_BEFORE	48	/* characters before a setting in which words make it advice */
@@ -62,26 +63,18 @@ static size_t word_length(const char *s)
 /* PyTorch recommends settings in its own messages, and so do people: "try setting PYTORCH_ALLOC_CONF=…", "consider passing …". */
 static bool is_advice(const char *line, const char *at)
 {
-	static const char *const advice[] = {"try ",	    "trying ", "setting ",  "passing ", "consider", "e.g.",
-					     "for example", "such as", "run with",  "you can",	"you may",  "increas",
-					     "decreas",	    "default", "recommend", "please",	"should",   "instead",
-					     "without",	    "lower",   "reduc",	    "unless",	" set ",    "start "};
 	char before[ADVICE_BEFORE + 1];
 	size_t n = (size_t)(at - line) < ADVICE_BEFORE ? (size_t)(at - line) : ADVICE_BEFORE;
 
 	memcpy(before, at - n, n);
 	before[n] = '\0';
-	for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]); i++)
-		if (strcasestr(before, advice[i]))
-			return true;
-	return str_starts(line, "# ") || str_starts(line, "//") || str_starts(line, "Set ") ||
-	       str_starts(line, "def ") || str_starts(line, "usage:");
+	return says(before, SAID_advice) || says(line, SAID_advice_line);
 }
 
 /* Where the value begins; NULL: what follows is no value. `option`: it began with a dash, `spoken`: it is two words of a sentence. */
 static const char *value_begin(const char *s, bool option, bool spoken)
 {
-	static const char *const between[] = {" of ", " is ", " to ", " "};
+	const char *after;
 	size_t space;
 
 	s += strspn(s, "\"'`]");
@@ -92,9 +85,8 @@ static const char *value_begin(const char *s, bool option, bool spoken)
 	}
 	if (*s == ',' && s[-1] == '"')	/* setdefault("NAME", "value") */
 		return s + 1 + strspn(s + 1, " \"'");
-	for (size_t i = 0; spoken && i < sizeof(between) / sizeof(between[0]); i++)
-		if (str_starts(s, between[i]))
-			return s + strlen(between[i]);
+	if (spoken && says_at(s, SAID_is_value, &after))
+		return after;
 	return option && space ? s + space + strspn(s + space, "\"'") : NULL;
 }
 
@@ -135,19 +127,15 @@ static bool read_bytes(const char *s, double *bytes, const char **end)
 /* `bare`: an option without a value says yes. */
 static bool read_flag(const char *s, bool bare, double *flag, const char **end)
 {
-	static const struct { const char *word; double flag; } answers[] = {
-		{"true", 1}, {"yes", 1}, {"on", 1}, {"1", 1}, {"cpu", 1}, {"{", 1},
-		{"false", 0}, {"no", 0}, {"off", 0}, {"0", 0}, {"none", 0}, {"null", 0},
-	};
+	size_t n = 0;
 
-	for (size_t i = 0; s && i < sizeof(answers) / sizeof(answers[0]); i++) {
-		size_t n = strlen(answers[i].word);
-
-		if (!strncasecmp(s, answers[i].word, n) && !is_word(s[n])) {
-			*flag = answers[i].flag;
-			*end = s + n;
-			return true;
-		}
+	while (s && is_word(s[n]))
+		n++;
+	n += s && !n && *s == '{' && !is_word(s[1]);
+	*flag = n && says_just(s, n, SAID_yes);
+	if (*flag || (n && says_just(s, n, SAID_no))) {
+		*end = s + n;
+		return true;
 	}
 	*flag = 1;
 	return bare && (!s || *s == '-');

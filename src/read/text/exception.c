@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "read/text/said.h"
+
 /* Letters, digits, '_' and '.', as the name of an exception has them. Its length. */
 static size_t exception_name_length(const char *s)
 {
@@ -20,13 +22,7 @@ static size_t exception_name_length(const char *s)
 
 bool exception_name(const char *s, size_t n)
 {
-	static const char *const ends[] = {"Error", "Exception", "Interrupt", "Warning", "Exit", "OutOfResources",
-					   "StopIteration", "NoTritonConfigsError", "Timeout"};
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (n >= strlen(ends[i]) && !strncmp(s + n - strlen(ends[i]), ends[i], strlen(ends[i])))
-			return true;
-	return false;
+	return says_in(s, n, SAID_exception_end);
 }
 
 /* "TrainingFailed": the name of a class, of two words at least. */
@@ -73,22 +69,5 @@ const char *exception_within(const char *s, size_t *name)
 
 bool exception_of_python(const char *type)
 {
-	static const char *const names[] = {
-		"ArithmeticError",    "AssertionError",	      "AttributeError",	  "BlockingIOError",
-		"BrokenPipeError",    "BufferError",	      "ConnectionError",  "ConnectionRefusedError",
-		"EOFError",	      "Exception",	      "FileExistsError",  "FileNotFoundError",
-		"FloatingPointError", "GeneratorExit",	      "ImportError",	  "IndentationError",
-		"IndexError",	      "InterruptedError",     "IsADirectoryError", "KeyError",
-		"KeyboardInterrupt",  "LookupError",	      "MemoryError",	  "ModuleNotFoundError",
-		"NameError",	      "NotADirectoryError",   "NotImplementedError", "OSError",
-		"OverflowError",      "PermissionError",      "ProcessLookupError", "RecursionError",
-		"StopAsyncIteration", "StopIteration",	      "SyntaxError",	  "SystemError",
-		"SystemExit",	      "TabError",	      "TimeoutError",	  "TypeError",
-		"UnboundLocalError",  "UnicodeDecodeError",   "UnicodeEncodeError", "UnicodeError",
-		"ValueError",	      "ZeroDivisionError",    "ConnectionResetError", "ConnectionAbortedError"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], type))
-			return true;
-	return false;
+	return says_just(type, strlen(type), SAID_python_exception);
 }

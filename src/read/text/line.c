@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "read/text/said.h"
 
 #define PREFIXES_MAX 6		/* "(pid=1) [rank0]: 2024-01-01 12:00:00,123 ERROR [x.py:3] " */
 
@@ -180,15 +181,9 @@ static const char *skip_label(struct text_line *l, const char *s)
 	return NULL;
 }
 
-static const char *const levels[] = {"ERROR",	 "WARNING", "WARN",  "INFO",   "DEBUG",
-				     "CRITICAL", "FATAL",   "TRACE", "SUCCESS"};
-
 static bool is_level(const char *s, size_t n)
 {
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		if (n == strlen(levels[i]) && !strncmp(s, levels[i], n))
-			return true;
-	return false;
+	return says_just(s, n, SAID_level);
 }
 
 /* What loggers write after the time: "- train.main - ERROR - ", "| ERROR    | __main__:run:40 - ", "stderr F " of container runtimes, "01E " of
@@ -336,42 +331,28 @@ static size_t skip_prefixes(struct text_line *l)
 
 #define ALARM_WITHIN 120	/* a level is near the beginning of a line */
 
-static bool has_word(const char *s, const char *word)
+/* As a word of its own. */
+static bool has_word(const char *s, enum said_list list)
 {
-	const char *at = strstr(s, word), *end = at ? at + strlen(word) : NULL;
+	const char *after = NULL;
 
-	return at && at - s < ALARM_WITHIN && (at == s || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) &&
-	       !isalnum((unsigned char)*end) && *end != '_';
+	for (const char *at = s; (at = says_at(at, list, &after)) != NULL && at - s < ALARM_WITHIN; at++)
+		if ((at == s || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) &&
+		    !isalnum((unsigned char)*after) && *after != '_')
+			return true;
+	return false;
 }
 
 /* "FATA[0000] …", "Error response from daemon: …", "nvcc fatal : …", "thread 'main' panicked at …": the words themselves say that it failed.
  * "… ERROR …", "E1123 10:00:00.123 …": the logger's level does. */
 static void note_alarm(struct text_line *l, const char *s)
 {
-	static const char *const words[] = {"FATA[", "level=error", "level=fatal", "nvcc fatal", " panicked at ",
-					    "Error response from", "\"level\":\"error\"", "Fatal error"};
-	static const char *const begins[] = {"error: ",	   "Error: ",	    "ERROR: ",	 "fatal: ",    "Fatal: ",
-					     "FATAL: ",	   "fatal error: ", "E: ",	 "Cannot ",    "cannot ",
-					     "Could not ", "could not ",    "Couldn't ", "Failed to ", "failed to ",
-					     "Unable to ", "unable to "};
-	static const char *const of_loggers[] = {"ERROR", "FATAL", "CRITICAL"};
-	static const char *const lesser[] = {"INFO", "WARN",  "WARNING", "DEBUG",   "TRACE", "info", "warn",
-					     "warning", "debug", "trace",	 "Warning", "W",     "I"};
-	bool low = false;
 	const char *first = s + strspn(s, " ");
 
-	l->alarm = false;
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-		l->alarm |= str_starts(first, begins[i]);
-	for (size_t i = 0; !l->alarm && i < sizeof(words) / sizeof(words[0]); i++)
-		l->alarm = has_word(s, words[i]);
-	for (size_t i = 0; i < sizeof(lesser) / sizeof(lesser[0]); i++)
-		low |= has_word(s, lesser[i]);
-	l->alarm |= !low && (has_word(s, "failed") || has_word(s, "FAILED") || has_word(s, "err"));	/* "cudaFree failed, err=101" */
-	l->leveled = false;
-	for (size_t i = 0; !l->alarm && i < sizeof(of_loggers) / sizeof(of_loggers[0]); i++)
-		l->leveled |= has_word(s, of_loggers[i]);
-	l->leveled |= !l->alarm && (first[0] == 'E' || first[0] == 'F') && skip_glog(first) != NULL;
+	l->alarm = says(first, SAID_alarm_begin) || has_word(s, SAID_alarm) ||
+		   (has_word(s, SAID_alarm_call) && !has_word(s, SAID_lower_level));
+	l->leveled = !l->alarm && (has_word(s, SAID_alarm_level) ||
+				   ((first[0] == 'E' || first[0] == 'F') && skip_glog(first) != NULL));
 	l->alarm |= l->leveled;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "read/text/line.h"
+#include "read/text/said.h"
 
 #define COMMON_LINES 3	/* fewer may begin alike by chance */
 
@@ -99,18 +100,6 @@ static bool separates(const char *shape, size_t n)
 	return n && strchr(signs, shape[n - 1]);
 }
 
-/* Other texts are not worth the risk: lists and tables begin alike, too. */
-static bool speaks_of_trouble(const char *s)
-{
-	static const char *const words[] = {"rror",  "ssert", "CUDA",	     "cuda", "NVIDIA",
-					    "illed", "ault",  "core dumped", "False"};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strstr(s, words[i]))
-			return true;
-	return false;
-}
-
 bool prefix_common_line(struct prefixes *p, const struct text_line *l)
 {
 	char shape[PREFIX_SHAPE_MAX];
@@ -124,7 +113,7 @@ bool prefix_common_line(struct prefixes *p, const struct text_line *l)
 		shape[0] = '\0';
 	if (separates(shape, strlen(shape)))	/* nothing follows the prefix */
 		return true;
-	p->error |= speaks_of_trouble(l->text);
+	p->error |= says(l->text, SAID_in_trouble);	/* other texts are not worth the risk: lists and tables begin alike, too */
 	if (!p->lines++)
 		str_copy(p->common, sizeof(p->common), shape);
 	while (p->common[n] && p->common[n] == shape[n])
@@ -138,7 +127,6 @@ bool prefix_common_line(struct prefixes *p, const struct text_line *l)
 /* A prefix ends with a sign that separates it from what follows, not within a word. */
 void prefix_common_end(struct prefixes *p)
 {
-	static const char *const known[] = {"block: [", "NVRM", "NCCL", "rror", "CUDA"};	/* messages that come in series */
 	size_t n = strlen(p->common);
 
 	while (n && !separates(p->common, n))
@@ -146,9 +134,8 @@ void prefix_common_end(struct prefixes *p)
 	p->common[n] = '\0';
 	if (n < 3 || p->lines < COMMON_LINES || !p->error)
 		return;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strstr(p->common, known[i]))
-			return;
+	if (says(p->common, SAID_in_series))
+		return;
 	str_copy(p->shape[p->n++ % PREFIX_SHAPES], PREFIX_SHAPE_MAX, p->common);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "read/text/exception.h"
+#include "read/text/said.h"
 
 #define WIDTH_MIN	50
 #define WIDTH_MAX	240
@@ -40,10 +41,6 @@ static bool is_table(const struct wrapped *w)
 /* A line that begins a new thought, whatever came before it. */
 static bool begins_line(const char *s, size_t len)
 {
-	static const char *const starts[] = {"Traceback (most", "During handling of", "The above exception", "File \"",
-					     "terminate called", "what():", "CUDA kernel errors might", "For debugging consider",
-					     "Compile with `", "frame #", ">>> ", "$ ", "[rank", "```",
-					     "Aborted", "Killed", "Segmentation fault", "Bus error"};
 	char line[96];
 	size_t n = 0, name;
 
@@ -52,9 +49,8 @@ static bool begins_line(const char *s, size_t len)
 	n = len < sizeof(line) - 1 ? len : sizeof(line) - 1;
 	memcpy(line, s, n);
 	line[n] = '\0';
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (str_starts(line, starts[i]))
-			return true;
+	if (says(line, SAID_begins_line))
+		return true;
 	return strchr("|+=#*<{", line[0]) || (exception_line(line, false, &name) && line[name] == ':');
 }
 
