@@ -1043,7 +1043,8 @@ static void case__has_only_the_words_of_what_is_not_over(void **state)
 	text_observe(c, &(struct text_view){.log = l, .event = &e[1]});
 	assert_non_null(case_hit(c, "Torch not compiled with CUDA enabled"));
 	assert_non_null(case_hit(c, "Expected all tensors to be on the same device"));
-	text_observe(c, &(struct text_view){.log = l, .event = &e[1], .past = log_past_runs(l, (struct text_past){0}, &e[1])});
+	text_observe(c, &(struct text_view){
+				.log = l, .event = &e[1], .past = log_past_runs(l, (struct text_past){0}, &e[1])});
 	assert_null(case_hit(c, "Torch not compiled with CUDA enabled"));
 	assert_non_null(case_hit(c, "Expected all tensors to be on the same device"));
 	log_free(l);
