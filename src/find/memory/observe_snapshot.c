@@ -9,17 +9,21 @@
 #include "base/format.h"
 #include "base/str.h"
 #include "case/line.h"
+#include "case/ledger.h"
 #include "case/source.h"
+#include "find/failure/observe.h"
+#include "find/memory/snap_recording.h"
+#include "read/recording/trace.h"
 
 /* C++ frames are mixed in. Python files end like this, or are not files at all. */
-static bool is_python(const char *file)
+bool snapshot_is_python(const char *file)
 {
 	return str_ends(file, ".py") || str_ends(file, ".pyx") || file[0] == '<' || strstr(file, "/ipykernel_");
 }
 
 enum snap_owner snapshot_owner(const char *file)
 {
-	enum owner o = is_python(file) ? frame_owner(file, NULL) : OWNER_TORCH;
+	enum owner o = snapshot_is_python(file) ? frame_owner(file, NULL) : OWNER_TORCH;
 
 	/* PyTorch run from its source tree is not in site-packages */
 	if (o == OWNER_USER && (strstr(file, "/torch/nn/modules/") || strstr(file, "/torch/_")))
@@ -78,6 +82,24 @@ static void fill_growth(struct casefile *f, const struct snapshot *s, const stru
 	fact_set_flag(f, FACT_snapshot_growth_steady, g->steady);
 	fact_set_flag(f, FACT_snapshot_growth_rounds, g->rounds);
 	fact_set_flag(f, FACT_snapshot_growth_module, g->found && l->in_module[g->line]);
+}
+
+/* What would have let the program go on, found as in a recording. */
+static void fill_proof(struct casefile *c, const struct snapshot *s, const struct snap_device *d)
+{
+	struct trace *t = snap_recording(s, d);
+	const struct cw_failure *const *f;
+	struct incident i = {.n = 1};
+	size_t n = t ? trace_failures(t, &f) : 0;
+	struct ledger l;
+
+	if (n) {
+		i.lead = i.failure[0] = f[n - 1];
+		i.code = i.lead->code;
+		ledger_build(&l, t, 0, LEDGER_OOM, i.lead, NULL, c->pool);
+		ledger_proof(c, &i, t, &l);
+	}
+	trace_free(t);
 }
 
 static const char *settings(const struct snapshot *s, struct pool *pool)
@@ -224,6 +246,7 @@ void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct
 	fill_pieces(c, s, l, d);
 	fill_growth(c, s, l, &d->growth);
 	observe_oom_line(c, s, l, d);
+	fill_proof(c, s, d);
 	tell_holders(c, s, l, d);
 	case_observer(c, before);
 }

@@ -10,6 +10,8 @@
 /* Whose code a frame of a snapshot is, by the rules in place.h. */
 enum snap_owner snapshot_owner(const char *file);
 
+bool snapshot_is_python(const char *file);
+
 /* "train.py:12"; NULL when the line is not known. */
 const char *snapshot_line_text(const struct snapshot *s, const struct snap_lines *l, uint32_t line, struct pool *pool);
 
