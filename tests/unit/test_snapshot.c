@@ -248,12 +248,12 @@ static void adds_up_the_segments(void **state)
 static void names_frames_of_the_user(void **state)
 {
 	UNUSED(state);
-	assert_int_equal(snapshot_owner("/home/user/train.py"), SNAP_OWN);
-	assert_int_equal(snapshot_owner("/x/site-packages/torch/nn/functional.py"), SNAP_PLUMBING);
-	assert_int_equal(snapshot_owner("/x/site-packages/transformers/trainer.py"), SNAP_LIBRARY);
-	assert_int_equal(snapshot_owner("??"), SNAP_PLUMBING);
-	assert_int_equal(snapshot_owner("/pytorch/aten/src/ATen/Functions.cpp"), SNAP_PLUMBING);
-	assert_int_equal(snapshot_owner("<stdin>"), SNAP_OWN);
+	assert_int_equal(snapshot_owner("/home/user/train.py", ""), SNAP_OWN);
+	assert_int_equal(snapshot_owner("/x/site-packages/torch/nn/functional.py", ""), SNAP_PLUMBING);
+	assert_int_equal(snapshot_owner("/x/site-packages/transformers/trainer.py", ""), SNAP_LIBRARY);
+	assert_int_equal(snapshot_owner("??", ""), SNAP_PLUMBING);
+	assert_int_equal(snapshot_owner("/pytorch/aten/src/ATen/Functions.cpp", ""), SNAP_PLUMBING);
+	assert_int_equal(snapshot_owner("<stdin>", ""), SNAP_OWN);
 }
 
 static void make_oom(uint64_t reserved, uint64_t live, uint64_t request, uint64_t free_bytes)

@@ -21,13 +21,10 @@ bool snapshot_is_python(const char *file)
 	return str_ends(file, ".py") || str_ends(file, ".pyx") || file[0] == '<' || strstr(file, "/ipykernel_");
 }
 
-enum snap_owner snapshot_owner(const char *file)
+enum snap_owner snapshot_owner(const char *file, const char *torch_path)
 {
-	enum owner o = snapshot_is_python(file) ? frame_owner(file, NULL) : OWNER_TORCH;
+	enum owner o = snapshot_is_python(file) ? frame_owner(file, torch_path) : OWNER_TORCH;
 
-	/* PyTorch run from its source tree is not in site-packages */
-	if (o == OWNER_USER && (strstr(file, "/torch/nn/modules/") || strstr(file, "/torch/_")))
-		o = OWNER_TORCH;
 	if (o == OWNER_USER)
 		return SNAP_OWN;
 	if (strstr(file, "/torch/nn/modules/"))

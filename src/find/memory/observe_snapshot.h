@@ -8,7 +8,7 @@
 #include "find/memory/snap_analyze.h"
 
 /* Whose code a frame of a snapshot is, by the rules in place.h. */
-enum snap_owner snapshot_owner(const char *file);
+enum snap_owner snapshot_owner(const char *file, const char *torch_path);
 
 bool snapshot_is_python(const char *file);
 

@@ -294,10 +294,11 @@ static void add_nodes(struct made *m)
 	while (from > 0 && n < NODES_KEPT)
 		n += m->saved[--from] > 0;
 	for (size_t i = from; i < m->end; i++) {
-		struct cw_node node = {(uint32_t)i, stack_off(m, m->r->event[i].stack)};
+		struct cw_node node = {(uint32_t)(m->nodes.len / sizeof(node))};
 
 		if (!m->saved[i])
 			continue;
+		node.stack = stack_off(m, m->r->event[i].stack);
 		node.stack |= m->saved[i] == SAVED_AND_RUN ? CW_NODE_HAS_RUN | CW_NODE_RELEASED : 0;
 		buf_add(&m->nodes, &node, sizeof(node));
 	}
@@ -381,21 +382,9 @@ static void set_header(struct made *m)
 	m->h.device_count = 1;
 	m->h.n_blocks = m->h.n_blocks_freed + m->blocks.len / sizeof(struct cw_allocation);
 	m->h.lost_blocks = 1;		/* what was there before the first event may be told wrong */
+	memcpy(m->h.torch_path, m->s->torch_path, sizeof(m->s->torch_path));
 	memcpy(m->h.visible_devices_at_init, CW_NOT_SET, sizeof(CW_NOT_SET));
 	memcpy(m->h.visible_devices_now, CW_NOT_SET, sizeof(CW_NOT_SET));
-}
-
-/* Where PyTorch is: its files are none of the user's. */
-static void find_torch(struct made *m)
-{
-	for (uint32_t i = 0; i < m->s->text.n; i++) {
-		const char *file = snap_text(m->s, i), *at = strstr(file, "/torch/nn/modules/");
-
-		if (at && (size_t)(at - file) + sizeof("/torch/lib/libtorch_cuda.so") < sizeof(m->h.torch_path)) {
-			snprintf(m->h.torch_path, sizeof(m->h.torch_path), "%.*s/torch/lib/libtorch_cuda.so", (int)(at - file), file);
-			return;
-		}
-	}
 }
 
 static struct trace *assemble(struct made *m)
@@ -444,7 +433,6 @@ static struct trace *fill(struct made *m)
 {
 	m->c10 = heap_text(m, "libc10_cuda.so");
 	buf_add(&m->sites, &(struct cw_site){0}, sizeof(struct cw_site));	/* no site is number 0 */
-	find_torch(m);
 	add_blocks(m);
 	add_pending(m);
 	if (m->full || !add_segments(m))

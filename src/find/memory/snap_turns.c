@@ -204,7 +204,7 @@ static void add_loop(struct walk *w, uint32_t frame)
 		return;
 	}
 	x->loop = xgrow(x->loop, x->n_loops, &x->cap_loops, sizeof(*x->loop));
-	if (snapshot_owner(snap_text(w->s, f->file)) <= SNAP_LIBRARY)
+	if (snapshot_owner(snap_text(w->s, f->file), w->s->torch_path) <= SNAP_LIBRARY)
 		x->loop[x->n_loops++] = (struct snap_loop){f->file, f->function, f->line};
 }
 

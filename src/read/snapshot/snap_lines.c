@@ -12,7 +12,7 @@
 static enum snap_owner file_owner(const struct snapshot *s, uint8_t *known, uint32_t file, snap_owner_fn *owner)
 {
 	if (known[file] == OWNER_NOT_ASKED)
-		known[file] = (uint8_t)owner(snap_text(s, file));
+		known[file] = (uint8_t)owner(snap_text(s, file), s->torch_path);
 	return known[file];
 }
 

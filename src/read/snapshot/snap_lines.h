@@ -8,7 +8,7 @@
 
 /* Whose code a file is; the caller passes it in (snapshot_owner in observe.h). */
 enum snap_owner { SNAP_OWN, SNAP_LIBRARY, SNAP_PLUMBING, SNAP_MODULES };	/* the last: PyTorch's modules */
-typedef enum snap_owner snap_owner_fn(const char *file);
+typedef enum snap_owner snap_owner_fn(const char *file, const char *torch_path);
 
 struct snap_line {
 	uint32_t file, function, line;	/* texts and a number; all 0 = not known */

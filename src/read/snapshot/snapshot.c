@@ -4,6 +4,7 @@
 #include "read/snapshot/snapshot.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,17 @@ static void check_figures(struct snapshot *s)
 	}
 }
 
+/* It may be anywhere: a virtual environment, a folder in PYTHONPATH, its own source tree. */
+static void find_torch(struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->text.n && !s->torch_path[0]; i++) {
+		const char *file = snap_text(s, i), *at = strstr(file, "/torch/nn/modules/");
+
+		if (at && (size_t)(at - file) + sizeof("/torch/lib/libtorch.so") < sizeof(s->torch_path))
+			snprintf(s->torch_path, sizeof(s->torch_path), "%.*s/torch/lib/libtorch.so", (int)(at - file), file);
+	}
+}
+
 /* Shrinks arrays that were grown by doubling: the analysis needs memory, too. */
 static void *trim_array(void *array, size_t n, size_t *cap, size_t size)
 {
@@ -101,6 +113,7 @@ static struct snapshot *read_from(struct snap_input *in, struct err *e)
 	s->block = trim_array(s->block, s->n_blocks, &s->cap_blocks, sizeof(*s->block));
 	place_blocks(s);
 	check_figures(s);
+	find_torch(s);
 	return s;
 }
 
