@@ -65,8 +65,9 @@ class Pair:
         self.told, self.told_sure = recording.get("cause", "no verdict"), recording.get("certainty") or ""
         self.line, self.told_line = self.where(snapshot), self.where(recording)
         self.same_cause, self.same_line = self.cause == self.told, self.line == self.told_line
+        self.both_true = self.cause in label["causes"] and self.told in label["causes"]     # a program may have two faults
         rank = lambda sure: SURE.index(sure) if sure in SURE else -1      # noqa: E731
-        self.contradicts = not self.same_cause and rank(self.sure) >= rank(self.told_sure) and rank(self.sure) > 0
+        self.contradicts = not self.same_cause and not self.both_true and rank(self.sure) >= rank(self.told_sure) and rank(self.sure) > 0
         self.surer = self.same_cause and rank(self.sure) > rank(self.told_sure)
         self.right = self.cause in label["causes"]
         self.wrong_certain = self.sure == "certain" and self.cause not in label["certain"]

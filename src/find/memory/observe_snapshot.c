@@ -227,6 +227,7 @@ void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct
 	fact_set_flag(c, FACT_oom_is, true);
 	fact_set_flag(c, FACT_oom_by_torch, true);
 	fact_set_flag(c, FACT_oom_host, false);
+	fact_set_flag(c, FACT_others_known, false);
 	if (o->request) {
 		fact_set_number(c, FACT_oom_request, (double)segment_for(o->request));
 		fact_set_number(c, FACT_snapshot_block, (double)o->request);

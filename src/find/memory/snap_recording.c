@@ -258,20 +258,45 @@ static bool add_segments(struct made *m)
 	return true;
 }
 
+/* The function that runs, as if it were a loop. */
+static uint32_t first_loop(struct made *m, uint32_t stack)
+{
+	const struct snap_calls *c = &m->turns.calls[stack];
+	uint32_t loop = (uint32_t)(m->loops.len / sizeof(struct cw_loop));
+	const struct snap_frame *f;
+
+	if (!c->own)
+		return 0;
+	f = snap_frame(m->s, m->turns.frames[c->first]);
+	buf_add(&m->loops, &(struct cw_loop){.frame = {text_off(m, f->file), text_off(m, f->function), f->line, 0}},
+		sizeof(struct cw_loop));
+	return loop;
+}
+
 static void add_failures(struct made *m)
 {
+	uint32_t last = 0;
+
 	for (size_t i = 0; i <= m->end; i++) {
 		const struct snap_event *e = &m->r->event[i];
 		struct cw_failure f = {.ticks = i + 1, .last_ticks = i + 1, .count = 1, .source = CW_SRC_TORCH_OOM,
 				       .code = CODE_OUT_OF_MEMORY, .request_bytes = e->size, .memory_known = 1, .free_bytes = e->addr};
 		struct cw_failure_turns in = {0};
 
+		if (e->action == SNAP_ALLOC && m->turns.calls[e->stack].n)
+			last = e->stack;
 		if (e->action != SNAP_OOM || (i < m->end && m->failures.len / sizeof(f) + 1 >= CW_MAX_FAILURES))
 			continue;
 		in.seq = f.seq = m->failures.len / sizeof(f) + 1;
 		f.stack = stack_off(m, e->stack);
+		if (snap_in_backward(&m->turns, m->r, i)) {	/* whoever waits for it was last seen here */
+			f.node_name = m->c10;
+			f.forward_stack = stack_off(m, last);
+		}
 		for (uint32_t at = m->turns.of_event[i]; at && in.n < CW_LOOP_TURNS; at = m->turns.turn[at].up)
 			in.at[in.n++] = (struct cw_loop_turn){m->turns.turn[at].loop, m->turns.turn[at].turn, 0};
+		if (!in.n)		/* no line came twice: for all that is known, the program is in its first turn */
+			in.at[in.n++] = (struct cw_loop_turn){first_loop(m, e->stack ? e->stack : last), 1, 0};
 		if (i == m->end) {
 			f.torch_allocated = m->allocated;
 			for (size_t k = 0; k < m->segments.len / sizeof(struct cw_allocation); k++)
@@ -286,15 +311,18 @@ static void add_failures(struct made *m)
 static void add_nodes(struct made *m)
 {
 	size_t from = m->end, n = 0;
+	bool backward = false;
 
 	for (size_t i = 0; i < m->end; i++) {
 		m->h.n_nodes += m->saved[i] > 0;
 		m->h.n_nodes_run += m->saved[i] == SAVED_AND_RUN;
+		backward |= m->r->event[i].action == SNAP_ALLOC && snap_in_backward(&m->turns, m->r, i);
 	}
+	m->h.n_nodes_run += backward && !m->h.n_nodes_run;	/* it kept all that it had run */
 	while (from > 0 && n < NODES_KEPT)
 		n += m->saved[--from] > 0;
 	for (size_t i = from; i < m->end; i++) {
-		struct cw_node node = {(uint32_t)(m->nodes.len / sizeof(node))};
+		struct cw_node node = {.seq_low = (uint32_t)(m->nodes.len / sizeof(node))};
 
 		if (!m->saved[i])
 			continue;
@@ -439,9 +467,9 @@ static struct trace *fill(struct made *m)
 		return NULL;
 	add_all_freed(m);
 	count_made(m);
+	add_loops(m);
 	add_failures(m);
 	add_nodes(m);
-	add_loops(m);
 	set_header(m);
 	return assemble(m);
 }

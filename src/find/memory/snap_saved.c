@@ -16,10 +16,13 @@ struct search {
 	const struct snap_turns *x;
 	const struct snap_replay *r;
 	uint8_t *saved;
+	uint32_t *graph;		/* per event: which call's; from 1 */
+	uint32_t n_graphs;
 	size_t end;
 	const struct snap_calls *call;	/* of the model, which is running; NULL = none is */
 	size_t since;
-	bool saves;			/* the last call did */
+	bool saves;			/* the last call did, */
+	uint32_t turn;			/* in this turn */
 };
 
 static bool lives_at(const struct search *s, size_t made, size_t moment)
@@ -49,6 +52,12 @@ static bool is_of_call(const struct search *s, size_t event)
 	return s->r->event[event].action == SNAP_ALLOC && calls_at(s, event)->model && !calls_at(s, event)->backward;
 }
 
+static void save(struct search *s, size_t event)
+{
+	s->saved[event] = SAVED;
+	s->graph[event] = s->n_graphs;
+}
+
 static void end_call(struct search *s, size_t now)
 {
 	size_t made = 0, stay = 0;
@@ -58,14 +67,11 @@ static void end_call(struct search *s, size_t now)
 		stay += is_of_call(s, i) && lives_at(s, i, now);
 	}
 	s->saves = stay >= SAVED_LEAST && stay * SAVED_PART >= made;
+	s->n_graphs += s->saves;
+	s->turn = s->x->of_event[s->since];
 	for (size_t i = s->since; s->saves && i < now; i++)
 		if (is_of_call(s, i) && lives_at(s, i, now))
-			s->saved[i] = SAVED;
-}
-
-static bool in_backward(const struct search *s, size_t event)
-{
-	return s->x->stacks && (!calls_at(s, event)->n || calls_at(s, event)->backward);
+			save(s, i);
 }
 
 /* What follows the call is part of its graph: a loss. */
@@ -82,15 +88,17 @@ static void follow(struct search *s, size_t event)
 		s->call = c;
 		s->since = event;
 		s->saves = false;
-	} else if (c->optimizer || in_backward(s, event)) {
+	} else if (c->optimizer || snap_in_backward(s->x, s->r, event) || s->x->of_event[event] != s->turn) {
 		s->saves = false;
 	} else if (!of_call && s->saves) {
-		s->saved[event] = SAVED;
+		save(s, event);
 	}
 }
 
+/* What backward frees of a graph, it frees because it has run it: also where the program holds some of it for longer. */
 static void find_run(struct search *s)
 {
+	uint8_t *ran = xcalloc(s->n_graphs + 1, 1);
 	bool backward = false;
 
 	for (size_t i = 0; i < s->end; i++) {
@@ -98,15 +106,20 @@ static void find_run(struct search *s)
 		uint32_t made = e->action == s->r->free_action ? s->r->match[i] : SNAP_NONE;
 
 		if (e->action == SNAP_ALLOC)
-			backward = in_backward(s, i);
-		if (backward && made != SNAP_NONE && s->saved[made])
-			s->saved[made] = SAVED_AND_RUN;
+			backward = snap_in_backward(s->x, s->r, i);
+		if (backward && made != SNAP_NONE)
+			ran[s->graph[made]] = 1;
 	}
+	for (size_t i = 0; i < s->end; i++)
+		if (s->saved[i] && ran[s->graph[i]])
+			s->saved[i] = SAVED_AND_RUN;
+	free(ran);
 }
 
 uint8_t *snap_saved(const struct snap_turns *x, const struct snap_replay *r, size_t end)
 {
-	struct search s = {.x = x, .r = r, .saved = xcalloc(r->n + 1, 1), .end = end};
+	struct search s = {.x = x, .r = r, .saved = xcalloc(r->n + 1, 1), .end = end,
+			   .graph = xcalloc(r->n + 1, sizeof(*s.graph))};
 
 	for (size_t i = 0; i < end; i++)
 		if (r->event[i].action == SNAP_ALLOC)
@@ -114,5 +127,6 @@ uint8_t *snap_saved(const struct snap_turns *x, const struct snap_replay *r, siz
 	if (s.call)
 		end_call(&s, end);
 	find_run(&s);
+	free(s.graph);
 	return s.saved;
 }

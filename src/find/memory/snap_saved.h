@@ -9,7 +9,7 @@
 
 #include "find/memory/snap_turns.h"
 
-enum { NOT_SAVED, SAVED, SAVED_AND_RUN };	/* the last: backward freed it */
+enum { NOT_SAVED, SAVED, SAVED_AND_RUN };	/* the last: backward has run the graph that it is of */
 
 /* One for each event, up to `end`; the caller frees them. */
 uint8_t *snap_saved(const struct snap_turns *x, const struct snap_replay *r, size_t end);

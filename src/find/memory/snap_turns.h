@@ -38,6 +38,14 @@ struct snap_turns {
 	bool stacks;			/* any event has one */
 };
 
+/* Is it one of backward's threads, which have no Python code? */
+static inline bool snap_in_backward(const struct snap_turns *x, const struct snap_replay *r, size_t event)
+{
+	const struct snap_calls *c = &x->calls[r->event[event].stack];
+
+	return x->stacks && (!c->n || c->backward);
+}
+
 /* Up to event `end`, which counts. */
 void snap_turns_find(struct snap_turns *x, const struct snap_replay *r, size_t end);
 void snap_turns_release(struct snap_turns *x);
