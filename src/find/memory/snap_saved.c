@@ -10,7 +10,7 @@
 /* Of what a call of a model allocated, this part is still there when it ends, if gradients are on: most operations save their input or
  * their result. Without, it is the result alone; a model that returns several tensors makes many more on its way. */
 #define SAVED_PART	4
-#define SAVED_LEAST	2
+#define SAVED_LEAST	2		/* or all of it: then nothing says that they were off */
 
 struct search {
 	const struct snap_turns *x;
@@ -66,7 +66,7 @@ static void end_call(struct search *s, size_t now)
 		made += is_of_call(s, i);
 		stay += is_of_call(s, i) && lives_at(s, i, now);
 	}
-	s->saves = stay >= SAVED_LEAST && stay * SAVED_PART >= made;
+	s->saves = stay * SAVED_PART >= made && (stay >= SAVED_LEAST || stay == made);
 	s->n_graphs += s->saves;
 	s->turn = s->x->of_event[s->since];
 	for (size_t i = s->since; s->saves && i < now; i++)

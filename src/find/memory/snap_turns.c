@@ -140,14 +140,49 @@ static bool goes_on(const struct walk *w, const struct thread *t, const struct s
 	return at < t->n && at < levels_of(c) && same_function(w, t->level[at].frame, w->x->frames[c->first + at]);
 }
 
-/* Where no turn of an inner function explains that the same stack came again and again. */
+/* Other threads have events of their own in between. */
+static bool is_of_visit(const struct walk *w, size_t event, const struct level *l, uint32_t at)
+{
+	const struct snap_calls *c = calls_of_event(w, event);
+
+	return counts(&w->r->event[event]) && levels_of(c) > at && w->x->frames[c->first + at] == l->frame;
+}
+
+/* Does the line call something else here than where it was come to? */
+static bool is_other_call(const struct walk *w, uint32_t stack, uint32_t first, uint32_t at)
+{
+	const struct snap_calls *a = &w->x->calls[stack], *b = &w->x->calls[first];
+
+	if (levels_of(a) <= at + 1 || levels_of(b) <= at + 1)
+		return levels_of(a) != levels_of(b);
+	return !same_function(w, w->x->frames[a->first + at + 1], w->x->frames[b->first + at + 1]);
+}
+
+/* Where no turn of an inner function explains that the same stack came again and again. Of a model, which has loops of its own, it does
+ * only after the line had called something else. */
 static void end_visit(struct walk *w, const struct level *l, uint32_t at, size_t end)
 {
-	if (l->again < SAME_LINE_TURNS || w->x->calls[l->stack].own != w->x->calls[l->stack].n)
-		return;
-	for (size_t i = l->since + 1; i < end; i++)
-		if (counts(&w->r->event[i]) && w->r->event[i].stack == l->stack && !w->begins[i])
-			w->begins[i] = (uint8_t)(at + 1);
+	bool other = w->x->calls[l->stack].own == w->x->calls[l->stack].n, back = other;
+	uint32_t turns = 0;
+
+	for (int pass = 0; l->again >= SAME_LINE_TURNS && pass < 2; pass++) {
+		for (size_t i = l->since + 1; i < end; i++) {
+			const struct snap_event *e = &w->r->event[i];
+
+			if (!is_of_visit(w, i, l, at))
+				continue;
+			back |= is_other_call(w, e->stack, l->stack, at);
+			if (e->stack != l->stack || !back)
+				continue;
+			back = other;
+			turns++;
+			if (pass && !w->begins[i])
+				w->begins[i] = (uint8_t)(at + 1);
+		}
+		if (turns < SAME_LINE_TURNS)
+			return;
+		back = other;
+	}
 }
 
 static void enter(struct walk *w, struct thread *t, const struct snap_calls *c, uint32_t from, size_t event)
