@@ -24,6 +24,7 @@
 #define FREED_KEPT	(1u << 16)	/* powers of two: the newest that are looked at */
 #define NODES_KEPT	(1u << 14)
 #define BLOCKS_MAX	(1u << 20)	/* live at once; PyTorch has thousands */
+#define SEGMENT_STEPS	(1u << 12)	/* that changed segments since the moment */
 #define BYTES_MAX	((size_t)1 << 30)
 
 struct made {
@@ -37,7 +38,7 @@ struct made {
 	uint32_t *text, *stack, *site_of;	/* offsets in the recording, by numbers in the snapshot; 0 = not there yet */
 	struct buf heap, blocks, segments, sites, freed, nodes, failures, failed_in, loops, turn;
 	struct cw_header h;
-	uint64_t allocated;
+	uint64_t allocated, reserved;
 	bool full;
 };
 
@@ -146,7 +147,7 @@ static void add_pending(struct made *m)
 {
 	const struct snapshot *s = m->s;
 
-	for (uint32_t i = 0; m->d->oom.exact && i < s->segments.n; i++) {
+	for (uint32_t i = 0; (m->d->oom.exact || !m->d->oom.found) && i < s->segments.n; i++) {
 		const struct snap_segment *g = &s->segment[s->segments.first + i];
 
 		for (uint32_t k = g->first; g->device == m->d->device && k < g->first + g->n; k++)
@@ -229,33 +230,75 @@ static void count_made(struct made *m)
 	m->h.memory[0].peak_allocated = m->h.memory[0].peak_reserved = (uint64_t)peak;
 }
 
-static void add_segment(struct made *m, uint64_t addr, uint64_t size, bool expandable)
-{
-	struct cw_allocation a = {.addr = addr, .size = size, .kind = expandable ? CW_MEM_VMM : CW_MEM_DEVICE, .library = m->c10};
+/* Mapped memory of the card: a segment, or a piece of an expandable one. */
+struct range { uint64_t from, to; bool expandable; };
+struct ranges { struct range *list; size_t n, cap; };
 
-	buf_add(&m->segments, &a, sizeof(a));
+static void ranges_add(struct ranges *x, uint64_t addr, uint64_t size, bool expandable)
+{
+	x->list = xgrow(x->list, x->n, &x->cap, sizeof(*x->list));
+	x->list[x->n++] = (struct range){addr, size > UINT64_MAX - addr ? UINT64_MAX : addr + size, expandable};
 }
 
-/* A segment that came and went since is not of that moment, and one that has gone since is. False: pieces of expandable ones moved. */
+static void ranges_remove(struct ranges *x, uint64_t from, uint64_t to)
+{
+	for (size_t i = x->n; i > 0; i--) {
+		struct range was = x->list[i - 1];
+
+		if (was.to <= from || was.from >= to)
+			continue;
+		x->list[i - 1] = x->list[--x->n];
+		if (was.from < from)
+			ranges_add(x, was.from, from - was.from, was.expandable);
+		if (was.to > to)
+			ranges_add(x, to, was.to - to, was.expandable);
+	}
+}
+
+/* From the end back to the moment. False: too much has happened since. */
+static bool ranges_then(struct ranges *x, const struct made *m)
+{
+	size_t steps = 0;
+
+	for (size_t i = m->r->n; i > m->end && i > 0; i--) {
+		const struct snap_event *e = &m->r->event[i - 1];
+		bool map = e->action == SNAP_SEGMENT_MAP, unmap = e->action == SNAP_SEGMENT_UNMAP;
+
+		if (e->action == SNAP_SEGMENT_FREE || unmap)
+			ranges_add(x, e->addr, e->size, unmap);
+		else if (e->action == SNAP_SEGMENT_ALLOC || map)
+			ranges_remove(x, e->addr, e->size > UINT64_MAX - e->addr ? UINT64_MAX : e->addr + e->size);
+		else
+			continue;
+		if (++steps > SEGMENT_STEPS)
+			return false;
+	}
+	return true;
+}
+
 static bool add_segments(struct made *m)
 {
 	const struct snapshot *s = m->s;
+	struct ranges x = {0};
+	bool known;
 
-	for (size_t i = m->end; i < m->r->n; i++) {
-		const struct snap_event *e = &m->r->event[i];
-
-		if (e->action == SNAP_SEGMENT_MAP || e->action == SNAP_SEGMENT_UNMAP || e->action == SNAP_SEGMENT_ALLOC)
-			return false;
-		if (e->action == SNAP_SEGMENT_FREE)
-			add_segment(m, e->addr, e->size, false);
-	}
 	for (uint32_t i = 0; i < s->segments.n; i++) {
 		const struct snap_segment *g = &s->segment[s->segments.first + i];
 
 		if (g->device == m->d->device)
-			add_segment(m, g->addr, g->size, g->expandable);
+			ranges_add(&x, g->addr, g->size, g->expandable);
 	}
-	return true;
+	known = ranges_then(&x, m);
+	for (size_t i = 0; i < x.n; i++) {
+		const struct range *g = &x.list[i];
+		struct cw_allocation a = {.addr = g->from, .size = g->to - g->from, .kind = g->expandable ? CW_MEM_VMM : CW_MEM_DEVICE,
+					  .library = m->c10};
+
+		buf_add(&m->segments, &a, sizeof(a));
+		m->reserved += a.size;
+	}
+	free(x.list);
+	return known;
 }
 
 /* The function that runs, as if it were a loop. */
@@ -273,39 +316,48 @@ static uint32_t first_loop(struct made *m, uint32_t stack)
 	return loop;
 }
 
+static void add_failure(struct made *m, size_t event, uint32_t last)
+{
+	const struct snap_event *e = event < m->r->n ? &m->r->event[event] : NULL;	/* NULL: the end, as if memory ran out there */
+	struct cw_failure f = {.seq = m->failures.len / sizeof(f) + 1, .ticks = event + 1, .last_ticks = event + 1, .count = 1,
+			       .source = CW_SRC_TORCH_OOM, .code = CODE_OUT_OF_MEMORY, .memory_known = 1};
+	struct cw_failure_turns in = {.seq = f.seq};
+	uint32_t at = e ? m->turns.of_event[event] : event ? m->turns.of_event[event - 1] : 0, stack = e ? e->stack : last;
+
+	f.request_bytes = e ? e->size : 0;
+	f.free_bytes = e ? e->addr : 0;
+	f.stack = stack_off(m, stack);
+	if (e && snap_in_backward(&m->turns, m->r, event)) {	/* whoever waits for it was last seen here */
+		f.node_name = m->c10;
+		f.forward_stack = stack_off(m, last);
+	}
+	for (; at && in.n < CW_LOOP_TURNS; at = m->turns.turn[at].up)
+		in.at[in.n++] = (struct cw_loop_turn){m->turns.turn[at].loop, m->turns.turn[at].turn, 0};
+	if (!in.n)		/* no line came twice: for all that is known, the program is in its first turn */
+		in.at[in.n++] = (struct cw_loop_turn){first_loop(m, stack ? stack : last), 1, 0};
+	if (event == m->end) {
+		f.torch_allocated = m->allocated;
+		f.torch_reserved = m->reserved;
+	}
+	f.total_bytes = f.torch_reserved + f.free_bytes;	/* at least */
+	buf_add(&m->failures, &f, sizeof(f));
+	buf_add(&m->failed_in, &in, sizeof(in));
+}
+
+/* The first ones, and the one that counts. */
 static void add_failures(struct made *m)
 {
 	uint32_t last = 0;
 
-	for (size_t i = 0; i <= m->end; i++) {
+	for (size_t i = 0; i < m->end; i++) {
 		const struct snap_event *e = &m->r->event[i];
-		struct cw_failure f = {.ticks = i + 1, .last_ticks = i + 1, .count = 1, .source = CW_SRC_TORCH_OOM,
-				       .code = CODE_OUT_OF_MEMORY, .request_bytes = e->size, .memory_known = 1, .free_bytes = e->addr};
-		struct cw_failure_turns in = {0};
 
 		if (e->action == SNAP_ALLOC && m->turns.calls[e->stack].n)
 			last = e->stack;
-		if (e->action != SNAP_OOM || (i < m->end && m->failures.len / sizeof(f) + 1 >= CW_MAX_FAILURES))
-			continue;
-		in.seq = f.seq = m->failures.len / sizeof(f) + 1;
-		f.stack = stack_off(m, e->stack);
-		if (snap_in_backward(&m->turns, m->r, i)) {	/* whoever waits for it was last seen here */
-			f.node_name = m->c10;
-			f.forward_stack = stack_off(m, last);
-		}
-		for (uint32_t at = m->turns.of_event[i]; at && in.n < CW_LOOP_TURNS; at = m->turns.turn[at].up)
-			in.at[in.n++] = (struct cw_loop_turn){m->turns.turn[at].loop, m->turns.turn[at].turn, 0};
-		if (!in.n)		/* no line came twice: for all that is known, the program is in its first turn */
-			in.at[in.n++] = (struct cw_loop_turn){first_loop(m, e->stack ? e->stack : last), 1, 0};
-		if (i == m->end) {
-			f.torch_allocated = m->allocated;
-			for (size_t k = 0; k < m->segments.len / sizeof(struct cw_allocation); k++)
-				f.torch_reserved += ((const struct cw_allocation *)(const void *)m->segments.data)[k].size;
-		}
-		f.total_bytes = f.torch_reserved + f.free_bytes;	/* at least */
-		buf_add(&m->failures, &f, sizeof(f));
-		buf_add(&m->failed_in, &in, sizeof(in));
+		if (e->action == SNAP_OOM && m->failures.len / sizeof(struct cw_failure) + 1 < CW_MAX_FAILURES)
+			add_failure(m, i, last);
 	}
+	add_failure(m, m->end, last);
 }
 
 static void add_nodes(struct made *m)
@@ -476,11 +528,9 @@ static struct trace *fill(struct made *m)
 
 struct trace *snap_recording(const struct snapshot *s, const struct snap_device *d)
 {
-	struct made m = {.s = s, .d = d, .r = &d->replay, .end = d->oom.event};
+	struct made m = {.s = s, .d = d, .r = &d->replay, .end = d->oom.found ? d->oom.event : d->replay.n};
 	struct trace *t = NULL;
 
-	if (!d->oom.found)
-		return NULL;
 	for (size_t i = 0; parts_of(&m, i); i++)
 		buf_init(parts_of(&m, i), BYTES_MAX);
 	snap_turns_find(&m.turns, m.r, m.end);
