@@ -181,7 +181,9 @@ static void observe_oom_line(struct casefile *c, const struct snapshot *s, const
 		c->stack[c->n_stack++] = line_of_snap(c, s, f->file, f->function, f->line);
 	}
 	if (!at->file) {
-		c->no_lines = n ? "no Python line was on the stack" : "the history was recorded without stacks";
+		c->no_lines = n ? "no Python line was on the stack"
+			      : l->table.n > 1 ? "the request came from a thread without Python code, as those of backward are"
+					       : "the history was recorded without stacks";
 		return;
 	}
 	*where = line_of_snap(c, s, at->file, at->function, at->line);

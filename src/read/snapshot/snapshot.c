@@ -10,9 +10,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "read/snapshot/pickle.h"
+#include "formats/pickle.h"
 #include "read/snapshot/snap_build.h"
-#include "read/snapshot/snap_input.h"
+#include "formats/pickle_input.h"
 
 bool snap_is_snapshot(const void *head, size_t len)
 {
@@ -92,7 +92,7 @@ static void *trim_array(void *array, size_t n, size_t *cap, size_t size)
 	return xrealloc(array, *cap, size);
 }
 
-static struct snapshot *read_from(struct snap_input *in, struct err *e)
+static struct snapshot *read_from(struct pickle_input *in, struct err *e)
 {
 	struct snapshot *s = xcalloc(1, sizeof(*s));
 	struct snap_build b;
@@ -103,7 +103,7 @@ static struct snapshot *read_from(struct snap_input *in, struct err *e)
 	intern_init(&s->stack);
 	intern_init(&s->pool);
 	build_init(&b, s, e);
-	rc = pickle_read(in, &b, e);
+	rc = pickle_read(in, &build_sink, &b, e);
 	build_release(&b);
 	if (rc != 0) {
 		snap_free(s);
@@ -120,7 +120,7 @@ static struct snapshot *read_from(struct snap_input *in, struct err *e)
 struct snapshot *snap_open(const char *path, struct err *e)
 {
 	struct snapshot *s = NULL;
-	struct snap_input in;
+	struct pickle_input in;
 	struct err ours = {0};
 
 	if (!e)
@@ -133,7 +133,7 @@ struct snapshot *snap_open(const char *path, struct err *e)
 
 struct snapshot *snap_from_bytes(const void *bytes, size_t len, struct err *e)
 {
-	struct snap_input in;
+	struct pickle_input in;
 	struct err ours = {0};
 
 	input_of_memory(&in, bytes, len, e ? e : &ours);
