@@ -318,8 +318,9 @@ static void snap_view_print(FILE *out, const struct snap_view *v, int width)
 	snap_print_pins(out, v);
 	snap_print_chart(out, v);
 	if (v->keeps.line)
-		fprintf(out, "\n%s holds more and more: %s in %" PRIu64 " blocks of %zu earlier iterations\n", v->keeps.line,
-			format_bytes(size, sizeof(size), (double)v->keeps.bytes), v->keeps.blocks, v->keeps.turns);
+		fprintf(out, "\n%s holds more and more: %s in %" PRIu64 " blocks of %zu earlier iterations\n",
+			v->keeps.line, format_bytes(size, sizeof(size), (double)v->keeps.bytes), v->keeps.blocks,
+			v->keeps.turns);
 }
 
 bool snap_views_print(FILE *out, const struct snap_views *all, int width)

@@ -117,8 +117,8 @@ bool snapshot_keeps(struct snap_keeps *k, const struct snapshot *s, const struct
 	leftovers_find(&x, t, &m, &kinds, i.lead, pool);
 	most = x.graphs.bytes > x.tensors.bytes ? &x.graphs : &x.tensors;
 	if (x.known && most->turns >= KEPT_TURNS && most->most.file)
-		*k = (struct snap_keeps){pool_printf(pool, "%s:%u", most->most.file, most->most.line), most->most_bytes, most->most_blocks,
-					 most->turns};
+		*k = (struct snap_keeps){pool_printf(pool, "%s:%u", most->most.file, most->most.line), most->most_bytes,
+					 most->most_blocks, most->turns};
 	moment_free(&m);
 	trace_free(t);
 	return k->line != NULL;
@@ -182,8 +182,9 @@ static void observe_oom_line(struct casefile *c, const struct snapshot *s, const
 	}
 	if (!at->file) {
 		c->no_lines = n ? "no Python line was on the stack"
-			      : l->table.n > 1 ? "the request came from a thread without Python code, as those of backward are"
-					       : "the history was recorded without stacks";
+			      : l->table.n > 1
+				      ? "the request came from a thread without Python code, as those of backward are"
+				      : "the history was recorded without stacks";
 		return;
 	}
 	*where = line_of_snap(c, s, at->file, at->function, at->line);

@@ -75,7 +75,8 @@ static uint32_t text_off(struct made *m, uint32_t text)
 static uint32_t stack_off(struct made *m, uint32_t stack)
 {
 	const struct snap_calls *c = &m->turns.calls[stack];
-	struct cw_stack head = {.n = c->n < CW_MAX_FRAMES ? c->n : CW_MAX_FRAMES, .flags = c->n > CW_MAX_FRAMES ? CW_STACK_CUT : 0};
+	struct cw_stack head = {.n = c->n < CW_MAX_FRAMES ? c->n : CW_MAX_FRAMES,
+				.flags = c->n > CW_MAX_FRAMES ? CW_STACK_CUT : 0};
 	struct cw_frame frame[CW_MAX_FRAMES];
 
 	if (!c->n || m->stack[stack])
@@ -97,7 +98,8 @@ static uint32_t site_of(struct made *m, uint32_t stack)
 {
 	uint32_t *known = &m->site_of[m->turns.calls[stack].n ? stack : 0];
 	const struct snap_calls *c = &m->turns.calls[stack];
-	struct cw_site site = {.kind = CW_MEM_TORCH, .flags = m->turns.stacks && (!c->n || c->backward) ? CW_SITE_BACKWARD : 0};
+	struct cw_site site = {.kind = CW_MEM_TORCH,
+			       .flags = m->turns.stacks && (!c->n || c->backward) ? CW_SITE_BACKWARD : 0};
 
 	if (*known)
 		return *known;
@@ -152,7 +154,8 @@ static void add_pending(struct made *m)
 
 		for (uint32_t k = g->first; g->device == m->d->device && k < g->first + g->n; k++)
 			if (s->block[k].state == SNAP_PENDING)
-				add_block(m, &(struct lived){s->block[k].addr, s->block[k].size, s->block[k].stack, SNAP_NONE, SNAP_NONE});
+				add_block(m, &(struct lived){s->block[k].addr, s->block[k].size, s->block[k].stack,
+							     SNAP_NONE, SNAP_NONE});
 	}
 }
 
@@ -166,8 +169,9 @@ static void add_blocks(struct made *m)
 		uint32_t born = r->live[i].born;
 
 		if (born == SNAP_NONE || born < m->end)
-			add_block(m, &(struct lived){b->addr, b->size, b->stack || born == SNAP_NONE ? b->stack : r->event[born].stack, born,
-						     SNAP_NONE});
+			add_block(m, &(struct lived){b->addr, b->size,
+						     b->stack || born == SNAP_NONE ? b->stack : r->event[born].stack,
+						     born, SNAP_NONE});
 	}
 	for (size_t i = m->end; i < r->n; i++) {
 		uint32_t born = r->event[i].action == r->free_action ? r->match[i] : SNAP_NONE;
@@ -182,7 +186,10 @@ static void add_freed(struct made *m, uint32_t gone)
 {
 	const struct snap_event *e = &m->r->event[gone];
 	uint32_t born = m->r->match[gone];
-	struct cw_freed f = {.addr = e->addr, .size = replay_bytes(m->r, gone), .made_ticks = ticks_of(born), .ticks = ticks_of(gone),
+	struct cw_freed f = {.addr = e->addr,
+			     .size = replay_bytes(m->r, gone),
+			     .made_ticks = ticks_of(born),
+			     .ticks = ticks_of(gone),
 			     .kind = CW_MEM_TORCH, .turn = turn_of(m, born), .seq = m->freed.len / sizeof(f) + 1};
 
 	f.stack = born == SNAP_NONE ? 0 : stack_off(m, m->r->event[born].stack);
@@ -291,7 +298,9 @@ static bool add_segments(struct made *m)
 	known = ranges_then(&x, m);
 	for (size_t i = 0; i < x.n; i++) {
 		const struct range *g = &x.list[i];
-		struct cw_allocation a = {.addr = g->from, .size = g->to - g->from, .kind = g->expandable ? CW_MEM_VMM : CW_MEM_DEVICE,
+		struct cw_allocation a = {.addr = g->from,
+					  .size = g->to - g->from,
+					  .kind = g->expandable ? CW_MEM_VMM : CW_MEM_DEVICE,
 					  .library = m->c10};
 
 		buf_add(&m->segments, &a, sizeof(a));
@@ -429,12 +438,14 @@ static void put(struct made *m, struct buf *all, enum cw_chunk_kind kind, const 
 
 	buf_add(all, zeros, (64 - all->len % 64) % 64);
 	if (bytes->len)
-		m->h.chunk[m->h.n_chunks++] = (struct cw_chunk){.kind = kind, .off = (uint32_t)all->len, .len = (uint32_t)bytes->len};
+		m->h.chunk[m->h.n_chunks++] =
+			(struct cw_chunk){.kind = kind, .off = (uint32_t)all->len, .len = (uint32_t)bytes->len};
 	buf_add(all, bytes->data, bytes->len);
 }
 
 /* A ring that is full, or has room for what was not there. */
-static void put_ring(struct made *m, struct buf *all, enum cw_chunk_kind kind, struct buf *slots, uint32_t size, uint32_t most)
+static void put_ring(struct made *m, struct buf *all, enum cw_chunk_kind kind, struct buf *slots, uint32_t size,
+		     uint32_t most)
 {
 	struct cw_ring head = {.tid = 1, .slot_size = size, .n_slots = most, .head = slots->len / size};
 	struct buf ring;
@@ -503,8 +514,8 @@ static struct trace *assemble(struct made *m)
 
 static struct buf *parts_of(struct made *m, size_t i)
 {
-	struct buf *const part[] = {&m->heap, &m->blocks, &m->segments, &m->sites, &m->freed, &m->nodes, &m->failures, &m->failed_in,
-				    &m->loops, &m->turn};
+	struct buf *const part[] = {&m->heap,  &m->blocks,   &m->segments,  &m->sites, &m->freed,
+				    &m->nodes, &m->failures, &m->failed_in, &m->loops, &m->turn};
 
 	return i < sizeof(part) / sizeof(part[0]) ? part[i] : NULL;
 }

@@ -118,8 +118,8 @@ static void find_run(struct search *s)
 
 uint8_t *snap_saved(const struct snap_turns *x, const struct snap_replay *r, size_t end)
 {
-	struct search s = {.x = x, .r = r, .saved = xcalloc(r->n + 1, 1), .end = end,
-			   .graph = xcalloc(r->n + 1, sizeof(*s.graph))};
+	struct search s = {
+		.x = x, .r = r, .saved = xcalloc(r->n + 1, 1), .end = end, .graph = xcalloc(r->n + 1, sizeof(*s.graph))};
 
 	for (size_t i = 0; i < end; i++)
 		if (r->event[i].action == SNAP_ALLOC)

@@ -81,7 +81,8 @@ static void find_torch(struct snapshot *s)
 		const char *file = snap_text(s, i), *at = strstr(file, "/torch/nn/modules/");
 
 		if (at && (size_t)(at - file) + sizeof("/torch/lib/libtorch.so") < sizeof(s->torch_path))
-			snprintf(s->torch_path, sizeof(s->torch_path), "%.*s/torch/lib/libtorch.so", (int)(at - file), file);
+			snprintf(s->torch_path, sizeof(s->torch_path), "%.*s/torch/lib/libtorch.so", (int)(at - file),
+				 file);
 	}
 }
 
