@@ -112,6 +112,27 @@ def check_piles(build, tmp):
                       ("oom-growth", "likely"))
 
 
+def without_stacks(story):
+    top = make.make("2.11", story, 20_000)
+    for record in top["segments"] + [b for s in top["segments"] for b in s["blocks"]] + top["device_traces"][0]:
+        if record.pop("frames", None) is not None and "state" in record:
+            record["frames"] = []
+    return top
+
+
+def check_without_stacks(build, tmp):
+    """No lines: nothing is known of turns, and only totals and pieces can be judged."""
+    path = os.path.join(tmp, "bare")
+    for story, later, answer in (("capacity", False, ("oom-capacity", "likely")), ("fragmentation", False, ("oom-fragmentation", "likely")),
+                                 ("fragmentation", True, ("oom-fragmentation", "likely"))):
+        top = without_stacks(story)
+        if later:       # the snapshot was taken when some more had gone: its pieces are not those of the failure
+            top["device_traces"][0].append({"action": "free_completed", "addr": 512, "size": 512, "stream": 0})
+        make.write(path, top, 4)
+        said = cuwhy(build, "explain", "--json", path)[1]
+        check(f"{story} without stacks", (said.get("cause"), said.get("certainty")), answer)
+
+
 def check_cut(build, tmp):
     """A file that ends early is an error, plain or compressed."""
     for zipped in (False, True):
@@ -132,6 +153,7 @@ def main():
         check_shapes(build, tmp)
         check_stories(build, tmp)
         check_piles(build, tmp)
+        check_without_stacks(build, tmp)
         check_cut(build, tmp)
     for f in failures:
         print("not ok -", f)
