@@ -52,6 +52,7 @@ class Recorded:
 if "CUWHY_TEST_SNAPSHOT" in os.environ:
     sys.meta_path.insert(0, Recorded())
 """
+SAMPLE = (1008, 1030, 1068, 1110, 7326, 7386)       # graphs, growth, a first turn with gaps; each was answered otherwise once
 SURE = ("possible", "likely", "certain")
 
 
@@ -164,6 +165,7 @@ def arguments():
     parser.add_argument("--gpu", default="sim:rtx3060", help="the simulated GPU (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--sample", action="store_true", help="the seeds that `make check-torch` runs")
     parser.add_argument("--only", help="programs with this mistake")
     parser.add_argument("--keep", help="leave recordings and snapshots in this folder")
     parser.add_argument("--again", help="a folder of --keep: judge what is there")
@@ -175,7 +177,7 @@ def arguments():
 
 def failing(args, room):
     """Seeds 3n+2 are small enough: there is nothing to compare."""
-    for seed in range(args.seed, args.seed + args.count):
+    for seed in SAMPLE if args.sample else range(args.seed, args.seed + args.count):
         if seed % 3 != 2:
             yield memory_programs.generate(seed, room, args.only)
 
