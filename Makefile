@@ -616,6 +616,7 @@ check-torch: parts $(B)/tests/allocator_replay
 	@$(PYTHON) tests/torch/allocator.py --build $(B)
 	@$(PYTHON) tests/torch/check.py --build $(B)
 	@$(PYTHON) tests/torch/memory.py --build $(B) --sample
+	@$(PYTHON) tests/torch/memory_snapshots.py --build $(B) --sample
 	@$(PYTHON) tests/torch/fit.py --build $(B)
 	@$(PYTHON) tests/torch/writes.py --build $(B)
 	@$(PYTHON) tests/gpu/guard.py --build $(B) --gpu sim:h200

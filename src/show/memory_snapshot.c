@@ -33,12 +33,14 @@ struct snap_view {		/* of one device */
 	struct snap_row *row;	/* the largest first */
 	size_t n;
 	uint64_t chart[CHART_COLUMNS];
+	struct snap_keeps keeps;
 };
 
 struct snap_views {
 	struct snap_lines lines;
 	struct snap_view *view;
 	size_t n;
+	struct pool pool;
 };
 
 static char *snap_row_name(const struct snap_view *v, const struct snap_line *at)
@@ -169,6 +171,7 @@ struct snap_views *snap_views_new(const struct snapshot *s, const char *by, cons
 		snap_analyze(&v->d, s, v->l, i);
 		if (v->d.all.segments || v->d.replay.n) {
 			view_fill(v, by, at);
+			(void)snapshot_keeps(&v->keeps, s, &v->d, &all->pool);
 			all->n++;
 		} else {
 			snap_device_release(&v->d);
@@ -190,6 +193,7 @@ void snap_views_free(struct snap_views *all)
 		snap_device_release(&v->d);
 	}
 	snap_lines_release(&all->lines);
+	pool_release(&all->pool);
 	free(all->view);
 	free(all);
 }
@@ -307,17 +311,16 @@ static void snap_print_chart(FILE *out, const struct snap_view *v)
 
 static void snap_view_print(FILE *out, const struct snap_view *v, int width)
 {
+	char size[32];
+
 	snap_print_totals(out, v);
 	snap_print_rows(out, v, width);
 	snap_print_pins(out, v);
 	snap_print_chart(out, v);
-	if (v->d.growth.steady) {
-		const struct snap_line *at = snap_line(v->l, v->d.growth.line);
-		char size[32];
-
-		fprintf(out, "\n%s:%u holds more and more: %s in %u blocks\n", snap_text(v->s, at->file), at->line,
-			format_bytes(size, sizeof(size), (double)v->d.growth.bytes), v->d.growth.blocks);
-	}
+	if (v->keeps.line)
+		fprintf(out, "\n%s holds more and more: %s in %" PRIu64 " blocks of %zu earlier iterations\n",
+			v->keeps.line, format_bytes(size, sizeof(size), (double)v->keeps.bytes), v->keeps.blocks,
+			v->keeps.turns);
 }
 
 bool snap_views_print(FILE *out, const struct snap_views *all, int width)

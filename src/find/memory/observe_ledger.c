@@ -445,13 +445,14 @@ static void fill_process(struct casefile *f, const struct incident *i, struct tr
 }
 
 /* What would have let the program go on. */
-static void fill_proof(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l)
+void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l)
 {
 	enum trains trains = stack_trains(t, i->lead->stack);
 	struct leftovers x;
 	struct moment m;
 	struct kinds k;
 
+	fill_segments(f, t, l);
 	moment_init(&m, t, l->ticks, l->device);
 	kinds_init(&k, t, &m, failure_in_backward(t, i->lead), f->pool);
 	leftovers_find(&x, t, &m, &k, i->lead, f->pool);
@@ -485,11 +486,10 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 		return;
 	fill_tensors(f, t, l);
 	fill_purpose(f, i, t, l);
-	fill_segments(f, t, l);
 	fill_library(f, t, l);
 	if (seen->known)
 		fill_others(f, t, l, seen);
-	fill_proof(f, i, t, l);
+	ledger_proof(f, i, t, l);
 }
 
 void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t)

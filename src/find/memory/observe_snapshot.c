@@ -9,25 +9,26 @@
 #include "base/format.h"
 #include "base/str.h"
 #include "case/line.h"
+#include "case/ledger.h"
 #include "case/source.h"
+#include "find/failure/observe.h"
+#include "find/failure/place.h"
+#include "find/memory/leftovers.h"
+#include "find/memory/snap_recording.h"
+#include "read/recording/trace.h"
 
 /* C++ frames are mixed in. Python files end like this, or are not files at all. */
-static bool is_python(const char *file)
+bool snapshot_is_python(const char *file)
 {
 	return str_ends(file, ".py") || str_ends(file, ".pyx") || file[0] == '<' || strstr(file, "/ipykernel_");
 }
 
-enum snap_owner snapshot_owner(const char *file)
+enum snap_owner snapshot_owner(const char *file, const char *torch_path)
 {
-	enum owner o = is_python(file) ? frame_owner(file, NULL) : OWNER_TORCH;
+	enum owner o = snapshot_is_python(file) ? frame_owner(file, torch_path) : OWNER_TORCH;
 
-	/* PyTorch run from its source tree is not in site-packages */
-	if (o == OWNER_USER && (strstr(file, "/torch/nn/modules/") || strstr(file, "/torch/_")))
-		o = OWNER_TORCH;
 	if (o == OWNER_USER)
 		return SNAP_OWN;
-	if (strstr(file, "/torch/nn/modules/"))
-		return SNAP_MODULES;
 	return o < OWNER_TORCH && file[0] ? SNAP_LIBRARY : SNAP_PLUMBING;
 }
 
@@ -68,16 +69,59 @@ static void fill_pieces(struct casefile *f, const struct snapshot *s, const stru
 	fact_set_number(f, FACT_snapshot_pin_kept, (double)d->pin[0].kept);
 }
 
-static void fill_growth(struct casefile *f, const struct snapshot *s, const struct snap_lines *l,
-			const struct snap_growth *g)
+static struct trace *snapshot_recording(const struct snapshot *s, const struct snap_device *d, struct incident *i)
 {
-	fact_set_text(f, FACT_snapshot_growth_line, g->found ? snapshot_line_text(s, l, g->line, f->pool) : "");
-	fact_set_number(f, FACT_snapshot_growth_bytes, (double)g->bytes);
-	fact_set_number(f, FACT_snapshot_growth_blocks, g->blocks);
-	fact_set_number(f, FACT_snapshot_growth_step, (double)g->step);
-	fact_set_flag(f, FACT_snapshot_growth_steady, g->steady);
-	fact_set_flag(f, FACT_snapshot_growth_rounds, g->rounds);
-	fact_set_flag(f, FACT_snapshot_growth_module, g->found && l->in_module[g->line]);
+	struct trace *t = snap_recording(s, d);
+	const struct cw_failure *const *f;
+	size_t n = t ? trace_failures(t, &f) : 0;
+
+	if (n) {
+		*i = (struct incident){.failure = {f[n - 1]}, .n = 1, .lead = f[n - 1], .code = f[n - 1]->code};
+		return t;
+	}
+	trace_free(t);
+	return NULL;
+}
+
+/* What would have let the program go on, found as in a recording. */
+static void fill_proof(struct casefile *c, const struct snapshot *s, const struct snap_device *d)
+{
+	struct incident i;
+	struct trace *t = snapshot_recording(s, d, &i);
+	struct ledger l;
+
+	if (!t)
+		return;
+	ledger_build(&l, t, 0, LEDGER_OOM, i.lead, NULL, c->pool);
+	ledger_proof(c, &i, t, &l);
+	trace_free(t);
+}
+
+/* Two of a kind may be a warm-up and the first step. */
+#define KEPT_TURNS 3
+
+bool snapshot_keeps(struct snap_keeps *k, const struct snapshot *s, const struct snap_device *d, struct pool *pool)
+{
+	struct incident i;
+	struct trace *t = snapshot_recording(s, d, &i);
+	const struct left *most;
+	struct leftovers x;
+	struct moment m;
+	struct kinds kinds;
+
+	*k = (struct snap_keeps){0};
+	if (!t)
+		return false;
+	moment_init(&m, t, i.lead->ticks, 0);
+	kinds_init(&kinds, t, &m, failure_in_backward(t, i.lead), pool);
+	leftovers_find(&x, t, &m, &kinds, i.lead, pool);
+	most = x.graphs.bytes > x.tensors.bytes ? &x.graphs : &x.tensors;
+	if (x.known && most->turns >= KEPT_TURNS && most->most.file)
+		*k = (struct snap_keeps){pool_printf(pool, "%s:%u", most->most.file, most->most.line), most->most_bytes,
+					 most->most_blocks, most->turns};
+	moment_free(&m);
+	trace_free(t);
+	return k->line != NULL;
 }
 
 static const char *settings(const struct snapshot *s, struct pool *pool)
@@ -137,7 +181,10 @@ static void observe_oom_line(struct casefile *c, const struct snapshot *s, const
 		c->stack[c->n_stack++] = line_of_snap(c, s, f->file, f->function, f->line);
 	}
 	if (!at->file) {
-		c->no_lines = n ? "no Python line was on the stack" : "the history was recorded without stacks";
+		c->no_lines = n ? "no Python line was on the stack"
+			      : l->table.n > 1
+				      ? "the request came from a thread without Python code, as those of backward are"
+				      : "the history was recorded without stacks";
 		return;
 	}
 	*where = line_of_snap(c, s, at->file, at->function, at->line);
@@ -208,6 +255,7 @@ void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct
 	fact_set_flag(c, FACT_oom_is, true);
 	fact_set_flag(c, FACT_oom_by_torch, true);
 	fact_set_flag(c, FACT_oom_host, false);
+	fact_set_flag(c, FACT_others_known, false);
 	if (o->request) {
 		fact_set_number(c, FACT_oom_request, (double)segment_for(o->request));
 		fact_set_number(c, FACT_snapshot_block, (double)o->request);
@@ -222,8 +270,8 @@ void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct
 		fact_set_text(c, FACT_torch_alloc_conf, settings(s, c->pool));
 	fill_holders(c, s, l, d);
 	fill_pieces(c, s, l, d);
-	fill_growth(c, s, l, &d->growth);
 	observe_oom_line(c, s, l, d);
+	fill_proof(c, s, d);
 	tell_holders(c, s, l, d);
 	case_observer(c, before);
 }

@@ -8,7 +8,9 @@
 #include "find/memory/snap_analyze.h"
 
 /* Whose code a frame of a snapshot is, by the rules in place.h. */
-enum snap_owner snapshot_owner(const char *file);
+enum snap_owner snapshot_owner(const char *file, const char *torch_path);
+
+bool snapshot_is_python(const char *file);
 
 /* "train.py:12"; NULL when the line is not known. */
 const char *snapshot_line_text(const struct snapshot *s, const struct snap_lines *l, uint32_t line, struct pool *pool);
@@ -18,6 +20,10 @@ const char *snapshot_line_text(const struct snapshot *s, const struct snap_lines
 /* The last oom of the device. */
 void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct snap_lines *l,
 		      const struct snap_device *d);
+
+/* The line of which earlier turns of the program's loops have left the most, at the last oom, else at the end. False: there is none. */
+struct snap_keeps { const char *line; uint64_t bytes, blocks; size_t turns; };
+bool snapshot_keeps(struct snap_keeps *k, const struct snapshot *s, const struct snap_device *d, struct pool *pool);
 
 /* What is wrong with it, in words; NULL = nothing. */
 const char *snapshot_damage(const struct snapshot *s, struct pool *pool);

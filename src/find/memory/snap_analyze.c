@@ -10,15 +10,6 @@
 
 #define PARTS_MAX	128	/* pools and streams counted separately; the rest is one entry */
 
-/* for a line that holds more and more */
-#define GROWTH_PARTS	16	/* of the time before the oom */
-#define GROWTH_NEEDED	12	/* parts in which it must have grown */
-#define WARM_UP		2	/* parts in which programs build what they need */
-#define LINES_LOOKED_AT	32
-#define BLOCKS_NEEDED	8
-#define FALL_BLOCKS	4	/* a drop must be worth this many of its blocks */
-#define FREED_SHARE	10	/* one in this many blocks may be freed */
-
 static void use_add(struct snap_use *u, const struct snapshot *s, const struct snap_segment *g)
 {
 	uint64_t free_here = 0, live = 0;
@@ -188,158 +179,6 @@ static void find_oom(struct snap_device *d, const struct snap_lines *l)
 		o->seen = (uint64_t)r->most_reserved;
 }
 
-/* The time before the oom is cut into parts. In nearly all of them the line must hold more at the end than at the
- * beginning. That alone is also true of one long forward pass, which keeps what it allocates. So its blocks must stay,
- * other memory must rise and fall by much more than one of its blocks, and this line must be the main reason why the
- * low points of the curve rise: in a forward pass many lines are.
- *
- * Where no line is that clear, the one whose blocks are at least half of all live memory, were allocated all along and
- * stay, is reported as one that may grow. */
-
-struct watched {
-	int64_t bytes[GROWTH_PARTS + 1];	/* held at the ends of the parts */
-	int64_t low[GROWTH_PARTS + 1];		/* the least held in each, without short-lived blocks */
-	size_t made, freed;
-};
-
-struct curve {			/* of everything that is allocated, in each part */
-	int64_t low[GROWTH_PARTS], fall[GROWTH_PARTS];
-	size_t freed;
-};
-
-static int64_t sum_signed(int64_t a, uint64_t b)
-{
-	return (int64_t)((uint64_t)a + b);
-}
-
-static void watch_event(const struct snap_replay *r, const struct snap_lines *l, size_t i, const uint8_t *watch,
-			struct watched *w, int64_t *held, size_t part)
-{
-	bool made = r->event[i].action == SNAP_ALLOC;
-	uint32_t from = made ? (uint32_t)i : replay_alloc_of(r, i);
-	uint8_t k = from == SNAP_NONE ? 0 : watch[l->of_stack[r->event[from].stack]];
-
-	if (!k)
-		return;
-	held[k - 1] = sum_signed(held[k - 1], made ? replay_bytes(r, i) : -replay_bytes(r, i));
-	if (held[k - 1] < w[k - 1].low[part])
-		w[k - 1].low[part] = held[k - 1];
-	w[k - 1].made += made;
-	w[k - 1].freed += !made;
-}
-
-/* `watch[line]` is its index in `w` + 1, 0 = not watched. */
-static void watch_lines(const struct snap_device *d, const struct snap_lines *l, size_t until, const uint8_t *watch,
-			struct watched *w, struct curve *c)
-{
-	const struct snap_replay *r = &d->replay;
-	struct snap_now now = r->start;
-	int64_t held[LINES_LOOKED_AT] = {0}, top = now.allocated;
-	size_t part = 0;
-
-	c->low[0] = now.allocated;
-	for (size_t i = 0; i < until && part < GROWTH_PARTS; i++) {
-		replay_step(r, i, &now);
-		c->freed += r->event[i].action == SNAP_FREE_REQUESTED;
-		watch_event(r, l, i, watch, w, held, part);
-		if (now.allocated > top)
-			top = now.allocated;
-		if (now.allocated < c->low[part])
-			c->low[part] = now.allocated;
-		if (sum_signed(top, -(uint64_t)now.allocated) > c->fall[part])
-			c->fall[part] = sum_signed(top, -(uint64_t)now.allocated);
-		if ((i + 1) * GROWTH_PARTS / until <= part)
-			continue;
-		part++;
-		top = now.allocated;
-		for (size_t j = 0; j < LINES_LOOKED_AT; j++)
-			w[j].bytes[part] = w[j].low[part] = held[j];
-		if (part < GROWTH_PARTS)
-			c->low[part] = now.allocated;
-	}
-}
-
-/* In nearly every part it holds more than before. */
-static bool piles_up(const struct watched *w)
-{
-	size_t up = 0;
-
-	for (size_t p = 0; p < GROWTH_PARTS; p++)
-		up += w->bytes[p + 1] > w->bytes[p];
-	return up >= GROWTH_NEEDED;
-}
-
-/* The same without the blocks that it allocates and frees: which of them are live at the end of a part is chance. */
-static bool low_points_rise(const struct watched *w)
-{
-	size_t up = 0;
-
-	for (size_t p = 1; p < GROWTH_PARTS; p++)
-		up += w->low[p] > w->low[p - 1];
-	return up >= GROWTH_NEEDED;
-}
-
-/* In nearly every part, at least this much was freed. */
-static bool comes_and_goes(const struct curve *c, uint64_t bytes)
-{
-	size_t cycled = 0;
-
-	for (size_t p = 0; p < GROWTH_PARTS; p++)
-		cycled += c->fall[p] > 0 && (uint64_t)c->fall[p] >= bytes;
-	return cycled >= GROWTH_NEEDED;
-}
-
-static bool is_steady(const struct watched *w, const struct curve *c, uint64_t step)
-{
-	int64_t rise = sum_signed(c->low[GROWTH_PARTS - 1], -(uint64_t)c->low[WARM_UP]);
-	int64_t grown = sum_signed(w->bytes[GROWTH_PARTS - 1], -(uint64_t)w->bytes[WARM_UP]);
-	uint64_t fall = step > UINT64_MAX / FALL_BLOCKS ? UINT64_MAX : step * FALL_BLOCKS;
-
-	return piles_up(w) && w->freed * FREED_SHARE <= w->made && comes_and_goes(c, fall) && rise > 0 &&
-	       grown >= rise / 2;
-}
-
-static void growth_judge(struct snap_device *d, const struct snap_holder *h, const struct watched *w,
-			 const struct curve *c, size_t until, uint64_t live)
-{
-	struct snap_growth g = {.line = h->line, .blocks = h->blocks, .bytes = h->bytes};
-
-	if (!h->line || h->blocks < BLOCKS_NEEDED)
-		return;
-	g.step = h->bytes / h->blocks;
-	g.steady = until >= GROWTH_PARTS * BLOCKS_NEEDED && is_steady(w, c, g.step);
-	/* its own, too: kept.append((x * 2).relu()) allocates two in one line, and one stays */
-	g.rounds = comes_and_goes(c, 1) && c->freed >= h->blocks / 2;
-	g.found = g.steady || ((piles_up(w) || low_points_rise(w)) && w->made >= BLOCKS_NEEDED && h->bytes >= live / 2);
-	if (g.found && (!d->growth.found || (g.steady && !d->growth.steady)))
-		d->growth = g;
-}
-
-static void find_growth(struct snap_device *d, const struct snap_lines *l)
-{
-	size_t until = d->oom.found ? d->oom.event : d->replay.n, n;
-	struct watched *w = xcalloc(LINES_LOOKED_AT, sizeof(*w));
-	uint8_t *watch = xcalloc(l->table.n + 1, 1);
-	struct curve c = {{0}, {0}, 0};
-	struct snap_holder *h;
-	uint64_t live = 0;
-
-	n = snap_holders(d, l, until, &h);
-	for (size_t i = 0; i < n; i++)
-		live += h[i].bytes;
-	if (n > LINES_LOOKED_AT)
-		n = LINES_LOOKED_AT;
-	for (size_t i = 0; i < n; i++)
-		watch[h[i].line] = h[i].line ? (uint8_t)(i + 1) : 0;
-	if (until >= GROWTH_PARTS)
-		watch_lines(d, l, until, watch, w, &c);
-	for (size_t i = 0; i < n && until >= GROWTH_PARTS && !d->growth.steady; i++)
-		growth_judge(d, &h[i], &w[i], &c, until, live);
-	free(h);
-	free(watch);
-	free(w);
-}
-
 static void lift_to(uint64_t *most, int64_t to)
 {
 	if (to > 0 && (uint64_t)to > *most)
@@ -384,7 +223,6 @@ void snap_analyze(struct snap_device *d, const struct snapshot *s, const struct 
 	replay_make(&d->replay, s, device);
 	use_segments(d, s, l);
 	find_oom(d, l);
-	find_growth(d, l);
 }
 
 void snap_device_release(struct snap_device *d)

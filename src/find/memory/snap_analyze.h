@@ -29,15 +29,6 @@ struct snap_pin {		/* a line whose blocks keep free memory from being returned t
 	uint64_t kept;		/* free memory next to them */
 };
 
-struct snap_growth {		/* a line that holds more and more */
-	bool found;
-	bool steady;		/* from iteration to iteration, while other memory rose and fell */
-	bool rounds;		/* blocks were freed all along, at least half as many as stay */
-	uint32_t line, blocks;
-	uint64_t bytes;		/* that it holds at the end */
-	uint64_t step;		/* mean bytes of one of its allocations */
-};
-
 struct snap_oom {
 	bool found;
 	uint32_t event;		/* index among the device's events */
@@ -58,7 +49,6 @@ struct snap_device {
 	size_t n_parts;
 	struct snap_pin *pin;	/* most kept memory first */
 	size_t n_pins;
-	struct snap_growth growth;	/* until the last oom, else until the end */
 	struct snap_oom oom;
 };
 

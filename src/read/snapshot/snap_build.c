@@ -58,8 +58,9 @@ static int no_snapshot(struct snap_build *b, const char *why)
 }
 
 /* Names may come from anywhere: nothing in them may reach a terminal as a command. */
-int build_string(struct snap_build *b, const uint8_t *bytes, size_t len, struct pickle_value *v)
+static int build_string(void *it, const uint8_t *bytes, size_t len, struct pickle_value *v)
 {
+	struct snap_build *b = it;
 	char clean[1024];
 	size_t i;
 
@@ -73,8 +74,10 @@ int build_string(struct snap_build *b, const uint8_t *bytes, size_t len, struct 
 	return v->id == INTERN_FULL ? too_many(b, "texts") : 0;
 }
 
-int build_dict(struct snap_build *b, struct pickle_value *v)
+static int build_dict(void *it, struct pickle_value *v)
 {
+	struct snap_build *b = it;
+
 	if (b->n_dicts >= ID_MASK)
 		return too_many(b, "dictionaries");
 	b->dict = xgrow(b->dict, b->n_dicts, &b->cap_dicts, sizeof(*b->dict));
@@ -83,8 +86,10 @@ int build_dict(struct snap_build *b, struct pickle_value *v)
 	return 0;
 }
 
-int build_list(struct snap_build *b, struct pickle_value *v)
+static int build_list(void *it, struct pickle_value *v)
 {
+	struct snap_build *b = it;
+
 	if (b->n_lists >= ID_MASK)
 		return too_many(b, "lists");
 	b->list = xgrow(b->list, b->n_lists, &b->cap_lists, sizeof(*b->list));
@@ -93,13 +98,17 @@ int build_list(struct snap_build *b, struct pickle_value *v)
 	return 0;
 }
 
-int build_pair(struct snap_build *b, const struct pickle_value *two, struct pickle_value *v)
+/* Only pairs are of interest: numbers of pools. */
+static int build_tuple(void *it, const struct pickle_value *two, size_t n, struct pickle_value *v)
 {
+	struct snap_build *b = it;
 	int64_t pair[2];
 
+	if (n != 2)
+		return 0;
 	for (int i = 0; i < 2; i++)
 		pair[i] = two[i].kind == V_INT ? two[i].number : 0;
-	v->kind = V_PAIR;
+	v->kind = V_TUPLE;
 	v->id = intern_put(&b->s->pool, pair, sizeof(pair));
 	return v->id == INTERN_FULL ? too_many(b, "pairs") : 0;
 }
@@ -180,7 +189,7 @@ static void set_segment(struct snap_build *b, struct snap_segment *g, uint32_t k
 	case W_is_expandable: g->expandable = value_flag(v); break;
 	case W_frames: g->stack = stack_of_value(b, v); break;
 	case W_segment_pool_id:
-		if (v->kind == V_PAIR)
+		if (v->kind == V_TUPLE)
 			memcpy(g->pool, intern_get(&b->s->pool, v->id, NULL), sizeof(g->pool));
 		break;
 	case W_blocks:
@@ -392,8 +401,9 @@ static void set_top(struct snap_build *b, const struct pickle_value *v, size_t n
 	}
 }
 
-int build_set(struct snap_build *b, uint32_t dict, const struct pickle_value *v, size_t n)
+static int build_set(void *it, uint32_t dict, const struct pickle_value *v, size_t n)
 {
+	struct snap_build *b = it;
 	enum dict_role role = b->dict[dict] >> ID_BITS;
 	uint32_t id = id_of(b->dict[dict]);
 	bool fresh = role == D_EMPTY;
@@ -506,8 +516,9 @@ static enum list_role role_of_items(const struct snap_build *b, const struct pic
 	}
 }
 
-int build_append(struct snap_build *b, uint32_t list, const struct pickle_value *v, size_t n)
+static int build_append(void *it, uint32_t list, const struct pickle_value *v, size_t n)
 {
+	struct snap_build *b = it;
 	enum list_role role = b->list[list] >> ID_BITS;
 
 	if (!n)
@@ -527,8 +538,9 @@ int build_append(struct snap_build *b, uint32_t list, const struct pickle_value 
 	return 0;
 }
 
-int build_root(struct snap_build *b, const struct pickle_value *root)
+static int build_root(void *it, const struct pickle_value *root)
 {
+	struct snap_build *b = it;
 	struct snapshot *s = b->s;
 
 	if (dict_role_of(b, root) == D_TOP) {
@@ -549,3 +561,16 @@ int build_root(struct snap_build *b, const struct pickle_value *root)
 	err_hint(b->err, "torch.cuda.memory._dump_snapshot(FILE) writes one");
 	return -EBADMSG;
 }
+
+const struct pickle_sink build_sink = {
+	.what = "a PyTorch memory snapshot",
+	.hint = "; torch.cuda.memory._dump_snapshot writes such files",
+	.string_kept = 1024,	/* longer ones are the source of a traced graph */
+	.string = build_string,
+	.dict = build_dict,
+	.list = build_list,
+	.tuple = build_tuple,
+	.set = build_set,
+	.append = build_append,
+	.root = build_root,
+};

@@ -12,18 +12,16 @@
 static enum snap_owner file_owner(const struct snapshot *s, uint8_t *known, uint32_t file, snap_owner_fn *owner)
 {
 	if (known[file] == OWNER_NOT_ASKED)
-		known[file] = (uint8_t)owner(snap_text(s, file));
+		known[file] = (uint8_t)owner(snap_text(s, file), s->torch_path);
 	return known[file];
 }
 
-static struct snap_line snap_stack_line(const struct snapshot *s, uint32_t stack, uint8_t *known, snap_owner_fn *owner,
-					bool *in_module)
+static struct snap_line snap_stack_line(const struct snapshot *s, uint32_t stack, uint8_t *known, snap_owner_fn *owner)
 {
 	struct snap_line l = {0};
 	const uint32_t *frames;
 	size_t n;
 
-	*in_module = false;
 	frames = snap_stack(s, stack, &n);
 	for (size_t i = 0; i < n; i++) {
 		const struct snap_frame *f = snap_frame(s, frames[i]);
@@ -31,7 +29,6 @@ static struct snap_line snap_stack_line(const struct snapshot *s, uint32_t stack
 
 		if (o == SNAP_OWN)
 			return (struct snap_line){f->file, f->function, f->line, 0};
-		*in_module |= o == SNAP_MODULES;
 		if (o == SNAP_LIBRARY && !l.file)
 			l = (struct snap_line){f->file, f->function, f->line, 1};
 	}
@@ -43,7 +40,6 @@ void snap_lines_find(struct snap_lines *l, const struct snapshot *s, snap_owner_
 	static const struct snap_line none;
 	uint8_t *known = xmalloc(s->text.n + 1);
 	struct snap_line line;
-	bool in_module;
 	uint32_t id;
 
 	for (size_t i = 0; i < s->text.n; i++)
@@ -51,12 +47,10 @@ void snap_lines_find(struct snap_lines *l, const struct snapshot *s, snap_owner_
 	intern_init(&l->table);
 	intern_put(&l->table, &none, sizeof(none));
 	l->of_stack = xcalloc(s->stack.n + 1, sizeof(*l->of_stack));
-	l->in_module = xcalloc(s->stack.n + 1, sizeof(*l->in_module));	/* there are no more lines than stacks */
 	for (uint32_t i = 1; i < s->stack.n; i++) {
-		line = snap_stack_line(s, i, known, owner, &in_module);
+		line = snap_stack_line(s, i, known, owner);
 		id = intern_put(&l->table, &line, sizeof(line));
 		l->of_stack[i] = id == INTERN_FULL ? 0 : id;
-		l->in_module[l->of_stack[i]] |= in_module;
 	}
 	free(known);
 }
@@ -65,8 +59,6 @@ void snap_lines_release(struct snap_lines *l)
 {
 	intern_release(&l->table);
 	free(l->of_stack);
-	free(l->in_module);
-	l->in_module = NULL;
 	l->of_stack = NULL;
 }
 

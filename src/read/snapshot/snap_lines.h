@@ -7,8 +7,8 @@
 #include "read/snapshot/snapshot.h"
 
 /* Whose code a file is; the caller passes it in (snapshot_owner in observe.h). */
-enum snap_owner { SNAP_OWN, SNAP_LIBRARY, SNAP_PLUMBING, SNAP_MODULES };	/* the last: PyTorch's modules */
-typedef enum snap_owner snap_owner_fn(const char *file);
+enum snap_owner { SNAP_OWN, SNAP_LIBRARY, SNAP_PLUMBING };
+typedef enum snap_owner snap_owner_fn(const char *file, const char *torch_path);
 
 struct snap_line {
 	uint32_t file, function, line;	/* texts and a number; all 0 = not known */
@@ -18,7 +18,6 @@ struct snap_line {
 struct snap_lines {
 	struct intern table;	/* of struct snap_line; number 0 = not known */
 	uint32_t *of_stack;	/* line of each stack */
-	bool *in_module;	/* per line: one of its stacks goes through a PyTorch module */
 };
 
 /* The innermost frame of the user's own code, else the innermost of a library. */

@@ -4,14 +4,15 @@
 #include "read/snapshot/snapshot.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "read/snapshot/pickle.h"
+#include "formats/pickle.h"
 #include "read/snapshot/snap_build.h"
-#include "read/snapshot/snap_input.h"
+#include "formats/pickle_input.h"
 
 bool snap_is_snapshot(const void *head, size_t len)
 {
@@ -73,6 +74,18 @@ static void check_figures(struct snapshot *s)
 	}
 }
 
+/* It may be anywhere: a virtual environment, a folder in PYTHONPATH, its own source tree. */
+static void find_torch(struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->text.n && !s->torch_path[0]; i++) {
+		const char *file = snap_text(s, i), *at = strstr(file, "/torch/nn/modules/");
+
+		if (at && (size_t)(at - file) + sizeof("/torch/lib/libtorch.so") < sizeof(s->torch_path))
+			snprintf(s->torch_path, sizeof(s->torch_path), "%.*s/torch/lib/libtorch.so", (int)(at - file),
+				 file);
+	}
+}
+
 /* Shrinks arrays that were grown by doubling: the analysis needs memory, too. */
 static void *trim_array(void *array, size_t n, size_t *cap, size_t size)
 {
@@ -80,7 +93,7 @@ static void *trim_array(void *array, size_t n, size_t *cap, size_t size)
 	return xrealloc(array, *cap, size);
 }
 
-static struct snapshot *read_from(struct snap_input *in, struct err *e)
+static struct snapshot *read_from(struct pickle_input *in, struct err *e)
 {
 	struct snapshot *s = xcalloc(1, sizeof(*s));
 	struct snap_build b;
@@ -91,7 +104,7 @@ static struct snapshot *read_from(struct snap_input *in, struct err *e)
 	intern_init(&s->stack);
 	intern_init(&s->pool);
 	build_init(&b, s, e);
-	rc = pickle_read(in, &b, e);
+	rc = pickle_read(in, &build_sink, &b, e);
 	build_release(&b);
 	if (rc != 0) {
 		snap_free(s);
@@ -101,13 +114,14 @@ static struct snapshot *read_from(struct snap_input *in, struct err *e)
 	s->block = trim_array(s->block, s->n_blocks, &s->cap_blocks, sizeof(*s->block));
 	place_blocks(s);
 	check_figures(s);
+	find_torch(s);
 	return s;
 }
 
 struct snapshot *snap_open(const char *path, struct err *e)
 {
 	struct snapshot *s = NULL;
-	struct snap_input in;
+	struct pickle_input in;
 	struct err ours = {0};
 
 	if (!e)
@@ -120,7 +134,7 @@ struct snapshot *snap_open(const char *path, struct err *e)
 
 struct snapshot *snap_from_bytes(const void *bytes, size_t len, struct err *e)
 {
-	struct snap_input in;
+	struct pickle_input in;
 	struct err ours = {0};
 
 	input_of_memory(&in, bytes, len, e ? e : &ours);

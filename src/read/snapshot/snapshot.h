@@ -78,6 +78,7 @@ struct snapshot {
 	/* settings of the allocator */
 	bool settings_known, expandable;
 	uint32_t conf;			/* text */
+	char torch_path[256];		/* where its library must be, by its files; "" = not known */
 	uint64_t impossible;		/* figures that cannot be true, and were left out */
 };
 

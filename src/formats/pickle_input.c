@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The bytes of a snapshot, a window at a time (see snap_input.h).
+ * The bytes of a pickle, a window at a time (see pickle_input.h).
  */
-#include "read/snapshot/snap_input.h"
+#include "formats/pickle_input.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@
 #define GROWS_MAX	256
 #define GROWS_FREE	(16u << 20)
 
-int input_open(struct snap_input *in, const char *path, struct err *e)
+int input_open(struct pickle_input *in, const char *path, struct err *e)
 {
 	uint64_t size = 0;
 	int fd = fs_open_foreign(path, INT64_MAX, &size);
 
-	*in = (struct snap_input){.err = e};
+	*in = (struct pickle_input){.err = e};
 	if (fd < 0)
 		in->failed = err_set(e, fd, "cannot open '%s': %s", path, fs_reason(fd));
 	else if (!(in->file = gzdopen(fd, "rb")))
@@ -40,20 +40,20 @@ int input_open(struct snap_input *in, const char *path, struct err *e)
 	return 0;
 }
 
-void input_of_memory(struct snap_input *in, const void *bytes, size_t len, struct err *e)
+void input_of_memory(struct pickle_input *in, const void *bytes, size_t len, struct err *e)
 {
-	*in = (struct snap_input){.at = bytes, .end = (const uint8_t *)bytes + len, .base = len, .err = e};
+	*in = (struct pickle_input){.at = bytes, .end = (const uint8_t *)bytes + len, .base = len, .err = e};
 }
 
-void input_close(struct snap_input *in)
+void input_close(struct pickle_input *in)
 {
 	if (in->file)
 		gzclose_r(in->file);
 	free(in->window);
-	*in = (struct snap_input){0};
+	*in = (struct pickle_input){0};
 }
 
-static void input_fail(struct snap_input *in)
+static void input_fail(struct pickle_input *in)
 {
 	int code;
 	const char *why = gzerror(in->file, &code);
@@ -62,10 +62,10 @@ static void input_fail(struct snap_input *in)
 		why = "the compressed data is cut short";
 	else if (code == Z_ERRNO)
 		why = strerror(errno);
-	in->failed = err_set(in->err, -EIO, "cannot read the snapshot: %s", why);
+	in->failed = err_set(in->err, -EIO, "cannot read the file: %s", why);
 }
 
-bool input_fill(struct snap_input *in, size_t n)
+bool input_fill(struct pickle_input *in, size_t n)
 {
 	size_t have = (size_t)(in->end - in->at);
 	int got;
@@ -94,7 +94,7 @@ bool input_fill(struct snap_input *in, size_t n)
 	return true;
 }
 
-bool input_skip(struct snap_input *in, uint64_t n)
+bool input_skip(struct pickle_input *in, uint64_t n)
 {
 	while (n > 0) {
 		uint64_t have = (uint64_t)(in->end - in->at);

@@ -4,7 +4,7 @@
  * Memory stays proportional to the file: every value on the stack, every mark and every memo has cost at least one
  * byte of it, and lengths that the file claims are not trusted until the bytes are there.
  */
-#include "read/snapshot/pickle.h"
+#include "formats/pickle.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -14,26 +14,25 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "read/snapshot/snap_build.h"
-#include "read/snapshot/snap_input.h"
+#include "formats/pickle_input.h"
 
-#define STRING_KEPT	1024	/* longer strings (source of a traced graph) are truncated */
 #define MEMO_ID_BITS	28
-#define DEPTH_MAX	256	/* marks at once; a snapshot has about ten */
+#define DEPTH_MAX	256	/* marks at once; a PyTorch memory snapshot has about ten */
 #define STACK_FREE	65536	/* values on the stack at once, and one more for every STACK_BYTES of the file: */
 #define STACK_BYTES	16	/* a writer that does not batch has all events of a device there, none smaller */
 
 enum op {
 #define OP(byte, name) OP_##name = byte,
 #define REFUSED(byte, name)
-#include "read/snapshot/pickle_ops.def"
+#include "formats/pickle_ops.def"
 #undef OP
 #undef REFUSED
 };
 
 struct machine {
-	struct snap_input *in;
-	struct snap_build *b;
+	struct pickle_input *in;
+	const struct pickle_sink *sink;
+	void *it;
 	struct err *err;
 	struct pickle_value *stack;
 	size_t n, cap;
@@ -48,7 +47,7 @@ static int pickle_bad(struct machine *m, const char *what)
 {
 	if (m->in->failed)
 		return m->in->failed;
-	return err_set(m->err, -EBADMSG, "not a PyTorch memory snapshot: %s at byte %llu", what,
+	return err_set(m->err, -EBADMSG, "not %s: %s at byte %llu", m->sink->what, what,
 		       (unsigned long long)m->op_at);
 }
 
@@ -56,7 +55,7 @@ static int pickle_cut(struct machine *m)
 {
 	if (m->in->failed)
 		return m->in->failed;
-	return err_set(m->err, -EBADMSG, "the snapshot is cut short: it ends at byte %llu",
+	return err_set(m->err, -EBADMSG, "the pickle is cut short: it ends at byte %llu",
 		       (unsigned long long)input_offset(m->in) + (unsigned long long)(m->in->end - m->in->at));
 }
 
@@ -65,7 +64,7 @@ static int pickle_refuse(struct machine *m, uint8_t op)
 	static const struct { uint8_t byte; const char *name; } names[] = {
 #define OP(byte, name)
 #define REFUSED(byte, name) {byte, #name},
-#include "read/snapshot/pickle_ops.def"
+#include "formats/pickle_ops.def"
 #undef OP
 #undef REFUSED
 	};
@@ -76,10 +75,9 @@ static int pickle_refuse(struct machine *m, uint8_t op)
 			snprintf(text, sizeof(text), "%s", names[i].name);
 	if (!text[0])
 		snprintf(text, sizeof(text), "0x%02x", op);
-	err_set(m->err, -EPERM, "refused: pickle opcode %s at byte %llu, which no memory snapshot has", text,
-		(unsigned long long)m->op_at);
-	err_hint(m->err, "cuwhy reads plain data only and never executes a pickle; "
-			 "torch.cuda.memory._dump_snapshot writes such files");
+	err_set(m->err, -EPERM, "refused: pickle opcode %s at byte %llu, which %s does not need", text,
+		(unsigned long long)m->op_at, m->sink->what);
+	err_hint(m->err, "cuwhy reads plain data only and never executes a pickle%s", m->sink->hint);
 	return -EPERM;
 }
 
@@ -147,12 +145,12 @@ static int op_float(struct machine *m)
 
 static int op_string(struct machine *m, uint64_t len)
 {
-	size_t kept = len < STRING_KEPT ? (size_t)len : STRING_KEPT;
+	size_t kept = len < m->sink->string_kept ? (size_t)len : m->sink->string_kept;
 	int rc;
 
 	if (!input_need(m->in, kept))
 		return pickle_cut(m);
-	rc = build_string(m->b, m->in->at, kept, pickle_push(m, V_STRING));
+	rc = m->sink->string(m->it, m->in->at, kept, pickle_push(m, V_STRING));
 	m->in->at += kept;
 	if (rc == 0 && !input_skip(m->in, len - kept))
 		return pickle_cut(m);
@@ -224,7 +222,7 @@ static bool above_mark(struct machine *m, size_t *first, size_t *n)
 static int op_tuple(struct machine *m, size_t first, size_t n)
 {
 	struct pickle_value v = {.kind = V_OTHER};
-	int rc = n == 2 ? build_pair(m->b, &m->stack[first], &v) : 0;
+	int rc = m->sink->tuple(m->it, m->stack + first, n, &v);
 
 	m->n = first;
 	*pickle_push(m, V_OTHER) = v;
@@ -256,8 +254,8 @@ static int op_into(struct machine *m, uint8_t kind, size_t first, size_t n)
 	if (to->kind != kind)
 		return pickle_bad(m, kind == V_DICT ? "keys set on something other than a dictionary"
 						    : "values appended to something other than a list");
-	return kind == V_DICT ? build_set(m->b, to->id, &m->stack[first], n)
-			      : build_append(m->b, to->id, &m->stack[first], n);
+	return kind == V_DICT ? m->sink->set(m->it, to->id, &m->stack[first], n)
+			      : m->sink->append(m->it, to->id, &m->stack[first], n);
 }
 
 static int op_into_fixed(struct machine *m, uint8_t kind, size_t n)
@@ -319,8 +317,8 @@ static int pickle_step(struct machine *m, uint8_t op)
 	case OP_SHORT_BINUNICODE:
 	case OP_BINUNICODE:
 	case OP_BINUNICODE8: return op_string(m, n);
-	case OP_EMPTY_DICT: return build_dict(m->b, pickle_push(m, V_DICT));
-	case OP_EMPTY_LIST: return build_list(m->b, pickle_push(m, V_LIST));
+	case OP_EMPTY_DICT: return m->sink->dict(m->it, pickle_push(m, V_DICT));
+	case OP_EMPTY_LIST: return m->sink->list(m->it, pickle_push(m, V_LIST));
 	case OP_MARK: return op_mark(m);
 	case OP_MEMOIZE: return memo_put(m, m->n_memo);
 	case OP_BINPUT:
@@ -333,8 +331,8 @@ static int pickle_step(struct machine *m, uint8_t op)
 	case OP_TUPLE2: return op_tuple_fixed(m, 2);
 	case OP_TUPLE3: return op_tuple_fixed(m, 3);
 	case OP_TUPLE: return op_tuple_mark(m);
-	case OP_EMPTY_TUPLE:
-	case OP_NONE: return push_number(m, op == OP_NONE ? V_NONE : V_OTHER, 0);
+	case OP_EMPTY_TUPLE: return op_tuple(m, m->n, 0);
+	case OP_NONE: return push_number(m, V_NONE, 0);
 	case OP_NEWTRUE:
 	case OP_NEWFALSE: return push_number(m, V_BOOL, op == OP_NEWTRUE);
 	case OP_BINFLOAT: return op_float(m);
@@ -356,7 +354,7 @@ static int pickle_run(struct machine *m)
 			return pickle_cut(m);
 		op = *m->in->at++;
 		if (op == OP_STOP)
-			return m->n && !m->n_marks ? build_root(m->b, &m->stack[m->n - 1])
+			return m->n && !m->n_marks ? m->sink->root(m->it, &m->stack[m->n - 1])
 						   : pickle_bad(m, "an unexpected end");
 		/* two thirds of all opcodes */
 		rc = op == OP_BINGET && m->in->at < m->in->end ? memo_get(m, *m->in->at++) : pickle_step(m, op);
@@ -367,9 +365,9 @@ static int pickle_run(struct machine *m)
 	}
 }
 
-int pickle_read(struct snap_input *in, struct snap_build *b, struct err *e)
+int pickle_read(struct pickle_input *in, const struct pickle_sink *sink, void *it, struct err *e)
 {
-	struct machine m = {.in = in, .b = b, .err = e};
+	struct machine m = {.in = in, .sink = sink, .it = it, .err = e};
 	int rc = pickle_run(&m);
 
 	free(m.stack);
