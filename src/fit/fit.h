@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "cmd/cards.h"
-#include "fit/growth.h"
+#include "find/memory/growth.h"
 #include "cmd/replays.h"
 #include "run/run_mark.h"
 

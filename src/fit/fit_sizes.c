@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "find/memory/largest.h"
 #include "fit/fit.h"
 
 #define FAR  4			/* times the largest recorded size: beyond, libraries may do something else */
@@ -134,62 +135,27 @@ void fit_sizes_close(struct fit_sizes *s)
 	*s = (struct fit_sizes){.n = 0};
 }
 
-struct asking {
-	const struct fit_sizes *s;
-	const struct card_model *card;
-	int lean;			/* 1: as if all that is unsure needed more memory; -1: less; 0: as it is likely */
-	unsigned doubts;
-};
-
-static int ask_size(void *of, struct fit_try *one)
+/* On that card. The parts are the caller's: free. */
+static struct largest parts_on(const struct fit_sizes *s, const struct card_model *card, uint64_t most)
 {
-	struct asking *a = of;
-	const struct fit_sized *largest = &a->s->list[a->s->n - 1];
+	const struct fit_sized *last = &s->list[s->n - 1];
+	struct largest l = {.part = xcalloc(s->n_growths + 1, sizeof(*l.part)), .n = s->n_growths, .most = most};
 
-	one->fits = true;
-	for (size_t i = 0; one->fits && i < a->s->n_growths; i++) {
-		struct replay *r = growth_at(&a->s->growth[i], (double)one->value, a->lean);
-		struct replay_question q = replay_same(r);
-		struct replay_answer answer;
-
-		what_if_on_card(&q, &largest->all.list[i], a->card);
-		q.outside_more += a->lean * (int64_t)q.unsure;
-		q.unsure = 0;
-		replay_ask(r, &q, &answer);
-		one->fits = answer.fits;
-		a->doubts |= answer.doubts;
-		replay_free(r);
+	for (size_t i = 0; i < l.n; i++) {
+		l.part[i] = (struct largest_part){&s->growth[i], replay_same(last->all.list[i].replay)};
+		what_if_on_card(&l.part[i].q, &last->all.list[i], card);
 	}
-	return 0;
-}
-
-/* From 1 up to `most`; 0: none. */
-static uint64_t search(struct asking *a, uint64_t most)
-{
-	struct fit_vary range = {.from = 1, .to = most};
-	struct fit_search s = {ask_size, a};
-	uint64_t largest = 0;
-
-	fit_vary_largest(&range, &s, &largest);
-	return largest;
-}
-
-static bool fits(struct asking *a, uint64_t size)
-{
-	struct fit_try one = {.value = size};
-
-	ask_size(a, &one);
-	return one.fits;
+	return l;
 }
 
 void fit_sizes_largest(const struct fit_sizes *s, const struct card_model *card, struct fit_sizes_answer *a)
 {
-	struct asking likely = {s, card, 0, 0}, more = {s, card, 1, 0}, less = {s, card, -1, 0};
+	struct largest l = parts_on(s, card, s->most);
 
-	*a = (struct fit_sizes_answer){.largest = search(&likely, s->most)};
-	a->low = !a->largest || fits(&more, a->largest) ? a->largest : search(&more, a->largest - 1);
-	a->high = a->largest == s->most || !fits(&less, a->largest + 1) ? a->largest : search(&less, s->most);
-	a->doubts = likely.doubts;
+	*a = (struct fit_sizes_answer){.largest = largest_find(&l, 0)};
+	a->doubts = l.doubts;
+	a->low = !a->largest || largest_fits(&l, a->largest, 1) ? a->largest : largest_find(&l, 1);
+	a->high = a->largest == s->most || !largest_fits(&l, a->largest + 1, -1) ? a->largest : largest_find(&l, -1);
 	for (size_t i = 0; i < s->n_growths; i++) {
 		a->growth_doubts |= s->growth[i].doubts;
 		for (size_t k = 0; k < s->n; k++)
@@ -198,4 +164,5 @@ void fit_sizes_largest(const struct fit_sizes *s, const struct card_model *card,
 	if (a->largest > FAR * s->list[s->n - 1].size)
 		a->growth_doubts |= 1u << GROWTH_FAR;
 	a->exact = !a->doubts && !a->growth_doubts && a->low == a->high;
+	free(l.part);
 }

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How much smaller the batch must be, from one recording (see smaller.h).
+ */
+#include "find/memory/smaller.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "find/memory/growth.h"
+#include "find/memory/largest.h"
+#include "find/memory/leftovers.h"
+#include "find/memory/replay_steps.h"
+#include "find/memory/replay_turn.h"
+#include "find/failure/place.h"
+#include "read/recording/trace.h"
+
+#define PERCENT 100
+
+/* What is played back is not what happened. Of a release that is taken for another, or a card's order of addresses, the worse was played. */
+#define USELESS                                                                                                                 \
+	(1u << REPLAY_UNMODELED | 1u << REPLAY_BEFORE | 1u << REPLAY_LOST | 1u << REPLAY_CONTRADICTION | 1u << REPLAY_DAMAGED | \
+	 1u << REPLAY_DIFFERS | 1u << REPLAY_LIMIT)
+
+static const struct cw_failure *failure_of(const struct replay *r)
+{
+	const struct cw_failure *const *list, *found = NULL;
+	size_t n = trace_failures(r->trace, &list);
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i]->source == CW_SRC_TORCH_OOM && list[i]->device == r->device)
+			found = list[i];
+	return found;
+}
+
+/* Did it fail in a later turn of its loop than the first? Then what a turn needs is known. */
+static bool has_turned(const struct replay *r)
+{
+	const struct cw_failure *f = failure_of(r);
+	struct leftovers x = {.known = false};
+	struct pool pool = {0};
+	struct moment m;
+	struct kinds k;
+
+	if (!f)
+		return false;
+	moment_init(&m, r->trace, f->ticks, r->device);
+	kinds_init(&k, r->trace, &m, failure_in_backward(r->trace, f), &pool);
+	leftovers_find(&x, r->trace, &m, &k, f, &pool);
+	moment_free(&m);
+	pool_release(&pool);
+	return x.known && x.in_loop && x.turned;
+}
+
+/* "64" and "--batch=64", but not "lr0.64". */
+static bool has_number(const char *words, int64_t number)
+{
+	for (const char *s = words; *s; s++) {
+		size_t n = strspn(s, "0123456789");
+
+		if (n && (s == words || s[-1] == ' ' || s[-1] == '=') && (!s[n] || s[n] == ' ') && strtoll(s, NULL, 10) == number)
+			return true;
+		s += n && s[n] ? n - 1 : 0;
+	}
+	return false;
+}
+
+/* The first dimension of tensors on the GPU in the user's functions, if the program was given just that number. */
+static uint64_t batch_of(const struct trace *t)
+{
+	size_t len = 0;
+	const struct cw_tensor *list = trace_chunk(t, CW_CHUNK_TENSORS, &len);
+	int64_t batch = 0;
+
+	for (size_t i = 0; list && i < len / sizeof(*list); i++) {
+		int64_t first = list[i].seq && list[i].n_dims ? list[i].dim[0] : 0;
+
+		if (first < 2 || !str_starts(trace_string(t, list[i].device), "cuda") ||
+		    !has_number(trace_header(t)->cmdline, first))
+			continue;
+		if (batch && batch != first)
+			return 0;
+		batch = first;
+	}
+	return (uint64_t)batch;
+}
+
+static void play(struct smaller *s, const struct replay *r, const struct replay_question *q, size_t turn)
+{
+	uint64_t size = s->batch ? s->batch : PERCENT;
+	struct growth g;
+	struct largest_part part = {.growth = &g, .q = *q};
+	struct largest l = {.part = &part, .n = 1, .most = size - 1};
+
+	growth_init_alone(&g, r, (double)size, turn);
+	if (s->known)
+		s->largest = largest_find(&l, 1);
+	else
+		s->most = largest_find(&l, -1);
+	if ((l.doubts | replay_facts(r)->doubts) & USELESS || largest_fits(&l, size, s->known ? 1 : -1))	/* it did not */
+		*s = (struct smaller){.batch = s->batch};
+	growth_release(&g);
+}
+
+void smaller_find(struct smaller *s, const struct replay *r, const struct replay_question *q)
+{
+	bool ran_out = replay_facts(r)->ran_out;
+	size_t turn = SIZE_MAX;
+	struct replay *whole = ran_out ? replay_completed(r, has_turned(r), &turn) : NULL;
+
+	*s = (struct smaller){.batch = batch_of(r->trace)};
+	if (ran_out && !whole)
+		return;
+	s->known = !ran_out || turn != SIZE_MAX;
+	play(s, whole ? whole : r, q, turn);
+	replay_free(whole);
+}
+
+uint64_t smaller_percent(const struct smaller *s, uint64_t size)
+{
+	uint64_t whole = s->batch ? s->batch : PERCENT;
+
+	return (PERCENT * size + (s->known ? 0 : whole - 1)) / whole;
+}
+
+uint64_t smaller_chunks(const struct smaller *s)
+{
+	uint64_t size = s->batch ? s->batch : PERCENT, n = 1;
+
+	while (s->largest && (size + n - 1) / n > s->largest)
+		n++;
+	return n;
+}
