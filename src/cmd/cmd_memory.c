@@ -363,7 +363,10 @@ static int answer_questions(struct what_if_row *row, size_t *n, const struct rep
 		if (rc)
 			return rc;
 		row[*n] = (struct what_if_row){.words = ask};
-		what_if_answer(&row[(*n)++], r, &q, pool);
+		what_if_answer(&row[*n], r, &q, pool);
+		if (!row[*n].answer.fits)
+			smaller_find(&row[*n].smaller, r->replay, &q);
+		++*n;
 	}
 	return 0;
 }

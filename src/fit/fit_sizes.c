@@ -75,7 +75,6 @@ static int open_one(struct fit_sized *one, const char *path, struct err *e)
 
 	if (rc)
 		return rc;
-	xsort(one->all.list, one->all.n, sizeof(*one->all.list), by_device);
 	for (size_t i = 0; i < one->all.n; i++)
 		if (replay_facts(one->all.list[i].replay)->ran_out) {
 			err_set(e, -EINVAL,
@@ -87,21 +86,36 @@ static int open_one(struct fit_sized *one, const char *path, struct err *e)
 }
 
 /* The n-th process and GPU, in all of the recordings. */
-static int compare(struct fit_sizes *s, size_t nth, struct err *e)
+static void compare(struct fit_sizes *s, size_t nth)
 {
 	struct growth_recording list[GROWTH_SIZES_MAX];
 
 	for (size_t i = 0; i < s->n; i++) {
-		const struct replays *all = &s->list[i].all;
+		const struct replayed *one = &s->list[i].all.list[nth];
 
-		if (all->n != s->list[0].all.n)
-			return err_set(e, -EINVAL,
-				       "the recordings differ: %zu and %zu processes with PyTorch's memory on a GPU",
-				       s->list[0].all.n, all->n);
-		list[i] = (struct growth_recording){(double)s->list[i].size, all->list[nth].replay, all->list[nth].trace};
+		list[i] = (struct growth_recording){(double)s->list[i].size, one->replay, one->trace};
 	}
 	growth_init(&s->growth[nth], list, s->n);
 	s->n_growths = nth + 1;
+}
+
+static int compare_all(struct fit_sizes *s, struct err *e)
+{
+	size_t n = s->list[0].all.n;
+
+	xsort(s->list, s->n, sizeof(*s->list), by_size);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct replays *all = &s->list[i].all;
+
+		if (all->n != n)
+			return err_set(e, -EINVAL,
+				       "the recordings differ: %zu and %zu processes with PyTorch's memory on a GPU", n, all->n);
+		xsort(all->list, n, sizeof(*all->list), by_device);
+	}
+	s->most = MOST * s->list[s->n - 1].size;
+	s->growth = xcalloc(n + 1, sizeof(*s->growth));
+	for (size_t i = 0; i < n; i++)
+		compare(s, i);
 	return 0;
 }
 
@@ -115,23 +129,21 @@ int fit_sizes_open(struct fit_sizes *s, const char *sizes, char *const *paths, s
 		rc = check_sizes(s, paths, e);
 	for (size_t i = 0; rc == 0 && i < s->n; i++)
 		rc = open_one(&s->list[i], paths[i], e);
-	if (rc)
-		return rc;
-	xsort(s->list, s->n, sizeof(*s->list), by_size);
-	s->most = MOST * s->list[s->n - 1].size;
-	s->growth = xcalloc(s->list[0].all.n + 1, sizeof(*s->growth));
-	for (size_t i = 0; rc == 0 && i < s->list[0].all.n; i++)
-		rc = compare(s, i, e);
-	return rc;
+	return rc ? rc : compare_all(s, e);
+}
+
+static void release_growth(struct fit_sizes *s)
+{
+	for (size_t i = 0; i < s->n_growths; i++)
+		growth_release(&s->growth[i]);
+	free(s->growth);
 }
 
 void fit_sizes_close(struct fit_sizes *s)
 {
-	for (size_t i = 0; i < s->n_growths; i++)
-		growth_release(&s->growth[i]);
+	release_growth(s);
 	for (size_t i = 0; i < s->n; i++)
 		replays_close(&s->list[i].all);
-	free(s->growth);
 	*s = (struct fit_sizes){.n = 0};
 }
 
@@ -146,6 +158,22 @@ static struct largest parts_on(const struct fit_sizes *s, const struct card_mode
 		what_if_on_card(&l.part[i].q, &last->all.list[i], card);
 	}
 	return l;
+}
+
+uint64_t fit_sizes_guess(const struct fit_sized *list, size_t n, const struct card_model *card, uint64_t most)
+{
+	struct fit_sizes s = {.n = n < GROWTH_SIZES_MAX ? n : GROWTH_SIZES_MAX};
+	struct largest l;
+	uint64_t guess = 0;
+
+	memcpy(s.list, list + (n - s.n), s.n * sizeof(*list));	/* the newest */
+	if (compare_all(&s, &(struct err){0}) == 0) {
+		l = parts_on(&s, card, most);
+		guess = largest_find(&l, 0);
+		free(l.part);
+	}
+	release_growth(&s);
+	return guess;
 }
 
 void fit_sizes_largest(const struct fit_sizes *s, const struct card_model *card, struct fit_sizes_answer *a)

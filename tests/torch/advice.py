@@ -5,7 +5,7 @@
     tests/torch/advice.py [--build build] --python PYTHON [--count 20] [--seed 1] [--json FILE]
 
 Makes programs at random (models, optimizers, precision, cards) whose batch is their first argument, and runs each on a simulated card with batches
-that do not fit: one more than the largest, a third more, three times as many. PYTHON has PyTorch. Minutes; not part of a check.
+that do not fit: one more than the largest, an eighth more, twice as many. PYTHON has PyTorch. Minutes; not part of a check.
 """
 import argparse
 import json
@@ -160,7 +160,7 @@ def main():
                 stream.write(text)
             runs = Runs(options.build, options.python, gib)
             largest = runs.try_sizes(path, "..")
-            for size in sorted({largest + 1, largest * 4 // 3 + 1, largest * 3}) if largest else ():
+            for size in sorted({largest + 1, largest + largest // 8 + 1, largest * 2}) if largest else ():
                 verdict = runs.verdict(path, size)
                 named, how = advised(verdict, size)
                 row = {"kind": kind, "gib": gib, "largest": largest, "failed": size, "named": named, "how": how, "cause": verdict.get("cause"),

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "find/memory/growth.h"
 #include "find/memory/replay_steps.h"
@@ -50,14 +51,36 @@ static size_t *freed_last(const struct replay *r)
 	return freed;
 }
 
-/* Before the first activation: data and buffers, or what building the model took. */
+/* Before the first activation: data and buffers, or what building the model took. 0: there is none, so this is inference. */
 static size_t first_activation(const struct replay *r)
 {
-	size_t i = 0;
+	for (size_t i = 0; i < r->n; i++)
+		if (r->step[i].kind == STEP_ALLOC && r->step[i].purpose == KIND_ACTIVATIONS)
+			return i;
+	return 0;
+}
 
-	while (i < r->n && (r->step[i].kind != STEP_ALLOC || r->step[i].purpose != KIND_ACTIVATIONS))
-		i++;
-	return i;
+static bool same_request(const void *list, uint32_t i, const void *request)
+{
+	const struct step *a = &((const struct step *)list)[i], *b = request;
+
+	return a->stack == b->stack && step_asked(a) == step_asked(b);
+}
+
+static uint64_t request_hash(const struct step *s)
+{
+	return map_hash((uint64_t)s->stack << 32 ^ step_asked(s));
+}
+
+/* The requests of a turn: those before it that are the same belong to turns, too. */
+static struct map requests_since(const struct replay *r, size_t turn)
+{
+	struct map m = {0};
+
+	for (size_t i = turn; i < r->n; i++)
+		if (r->step[i].kind == STEP_ALLOC)
+			map_put(&m, request_hash(&r->step[i]), same_request, r->step, &r->step[i], (uint32_t)i);
+	return m;
 }
 
 /* Samples are whole elements: what no number of these for each of the size makes up does not grow with it. */
@@ -95,6 +118,7 @@ void growth_init_alone(struct growth *g, const struct replay *r, double size, si
 {
 	struct sizes fixed = fixed_sizes(r);
 	size_t *freed = freed_last(r), first = first_activation(r);
+	struct map of_turn = requests_since(r, turn);
 
 	*g = (struct growth){.largest = r, .size = {size}, .n_sizes = 1, .doubts = 1u << GROWTH_ONE};
 	g->bytes = xcalloc(r->n + 1, sizeof(*g->bytes));
@@ -106,10 +130,12 @@ void growth_init_alone(struct growth *g, const struct replay *r, double size, si
 			continue;
 		g->bytes[g->n] = (double)step_asked(s);
 		g->alone[g->n] = (uint8_t)about(s, &fixed, size);
-		if (s->purpose == KIND_OTHER && i < turn && (i < first || is_never_freed(freed, s, i)))
+		if (s->purpose == KIND_OTHER && (i < first || is_never_freed(freed, s, i)) &&
+		    map_find(&of_turn, request_hash(s), same_request, r->step, s) == MAP_NONE)
 			g->alone[g->n] = GROWTH_MAY;
 		g->n++;
 	}
 	free(fixed.list);
 	free(freed);
+	map_release(&of_turn);
 }

@@ -235,21 +235,20 @@ static void fill_earlier(struct casefile *f, const struct incident *i, const str
 	set_bytes(f, FACT_oom_earlier, earlier);
 }
 
-static void fill_smaller(struct casefile *f, const struct replay *r)
+static void fill_smaller(struct casefile *f, const struct trace *t, const struct replay *r)
 {
 	struct replay_question q = replay_same(r);
 	struct smaller s;
 
 	smaller_find(&s, r, &q);
+	fact_set_text(f, FACT_oom_fits_words, smaller_words(&s, t, f->pool));
 	if (s.batch)
 		set_bytes(f, FACT_oom_batch, s.batch);
 	if (s.known && s.batch)
 		set_bytes(f, FACT_oom_fits_size, s.largest);
 	if (s.known) {
-		set_bytes(f, FACT_oom_fits_percent, smaller_percent(&s, s.largest));
+		set_bytes(f, FACT_oom_fits_percent, smaller_percent(&s));
 		set_bytes(f, FACT_oom_fits_chunks, smaller_chunks(&s));
-	} else if (s.most) {
-		set_bytes(f, FACT_oom_fits_below, smaller_percent(&s, s.most));
 	}
 }
 
@@ -261,7 +260,7 @@ static void fill_played(struct casefile *f, struct trace *t, int device, bool pa
 	if (r && packed && room_played(r, "expandable_segments:True", &spare))
 		fact_set_number(f, FACT_room_expandable, (double)spare);
 	if (r)
-		fill_smaller(f, r);
+		fill_smaller(f, t, r);
 	replay_free(r);
 }
 

@@ -12,7 +12,8 @@
 #include "base/mem.h"
 #include "find/memory/replay_steps.h"
 
-#define NONE SIZE_MAX
+#define NONE  SIZE_MAX
+#define TURNS 3		/* in the first ones, what is left of the turns before still moves; `cuwhy fit` waits for as many */
 
 struct turning {
 	const struct replay *r;
@@ -209,30 +210,44 @@ static void turning_release(struct turning *w)
 	free(w->gone);
 }
 
-struct replay *replay_completed(const struct replay *r, bool turned, size_t *turn)
+/* The request, and the turn after it up to the same request, which is left to fail once more. */
+static struct replay *one_turn(const struct replay *r, size_t *turn)
 {
 	struct turning w = {.r = r, .oom = find_oom(r)};
-	struct replay *out;
+	struct replay *out = NULL;
 	struct step *asked;
 
-	*turn = NONE;
 	if (w.oom == NONE)
 		return NULL;
 	turning_init(&w);
 	read_blocks(&w);
-	for (size_t i = 0; i < w.oom; i++)
-		put(&w, &r->step[i]);
-	asked = put(&w, &r->step[w.oom]);
-	asked->kind = STEP_ALLOC;
-	asked->block = w.asked = w.blocks++;
-	asked->purpose = KIND_ACTIVATIONS;
-	if (turned && find_turn(&w)) {
-		asked->purpose = r->step[w.seq[w.then]].purpose;
+	if (find_turn(&w)) {
 		*turn = w.seq[w.then];
+		for (size_t i = 0; i < w.oom; i++)
+			put(&w, &r->step[i]);
+		asked = put(&w, &r->step[*turn]);
+		asked->units = r->step[w.oom].units;
+		asked->slack = 0;
+		asked->block = w.asked = w.blocks++;
 		go_on(&w);
+		put(&w, &r->step[w.oom]);
+		out = replay_of_steps(r, w.out, w.n_out, w.blocks);
 	}
 	turning_release(&w);
-	out = replay_of_steps(r, w.out, w.n_out, w.blocks);
-	out->facts.ran_out = false;
 	return out;
+}
+
+struct replay *replay_completed(const struct replay *r, size_t *turn)
+{
+	struct replay *last = one_turn(r, turn), *next;
+	size_t again;
+
+	for (int i = 1; last && i < TURNS; i++) {
+		next = one_turn(last, &again);
+		replay_free(last);
+		last = next;
+	}
+	if (last)
+		last->n--;		/* without the request that would fail */
+	return last;
 }

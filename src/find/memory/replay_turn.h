@@ -8,9 +8,8 @@
 
 #include "find/memory/replay.h"
 
-/* The recording up to the request that failed, and with it. `turned`: the loop had turned before; then a whole turn more follows, and
- * `turn` is the step with which the last recorded one begins; SIZE_MAX: that turn was not found. NULL: it did not run out of memory, or
- * more than once. Free it with replay_free. */
-struct replay *replay_completed(const struct replay *r, bool turned, size_t *turn);
+/* The recording with the request that failed, and whole turns of the loop after it, which must have turned before. `turn` is the step with which
+ * the last recorded turn begins. NULL: it ran out of memory more than once, or that turn was not found. Free it with replay_free. */
+struct replay *replay_completed(const struct replay *r, size_t *turn);
 
 #endif

@@ -3,7 +3,6 @@
  */
 #include "find/memory/smaller.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,17 +52,23 @@ static bool has_turned(const struct replay *r)
 	return x.known && x.in_loop && x.turned;
 }
 
-/* "64" and "--batch=64", but not "lr0.64". */
-static bool has_number(const char *words, int64_t number)
+/* The word or value that is this number: "64" and "--batch=64", but not "lr0.64". NULL: none is, or several are. */
+static const char *find_number(const char *words, int64_t number)
 {
+	const char *found = NULL;
+
 	for (const char *s = words; *s; s++) {
 		size_t n = strspn(s, "0123456789");
 
-		if (n && (s == words || s[-1] == ' ' || s[-1] == '=') && (!s[n] || s[n] == ' ') && strtoll(s, NULL, 10) == number)
-			return true;
+		if (n && (s == words || s[-1] == ' ' || s[-1] == '=') && (!s[n] || s[n] == ' ') &&
+		    strtoll(s, NULL, 10) == number) {
+			if (found)
+				return NULL;
+			found = s;
+		}
 		s += n && s[n] ? n - 1 : 0;
 	}
-	return false;
+	return found;
 }
 
 /* The first dimension of tensors on the GPU in the user's functions, if the program was given just that number. */
@@ -77,7 +82,7 @@ static uint64_t batch_of(const struct trace *t)
 		int64_t first = list[i].seq && list[i].n_dims ? list[i].dim[0] : 0;
 
 		if (first < 2 || !str_starts(trace_string(t, list[i].device), "cuda") ||
-		    !has_number(trace_header(t)->cmdline, first))
+		    !find_number(trace_header(t)->cmdline, first))
 			continue;
 		if (batch && batch != first)
 			return 0;
@@ -94,34 +99,28 @@ static void play(struct smaller *s, const struct replay *r, const struct replay_
 	struct largest l = {.part = &part, .n = 1, .most = size - 1};
 
 	growth_init_alone(&g, r, (double)size, turn);
-	if (s->known)
-		s->largest = largest_find(&l, 1);
-	else
-		s->most = largest_find(&l, -1);
-	if ((l.doubts | replay_facts(r)->doubts) & USELESS || largest_fits(&l, size, s->known ? 1 : -1))	/* it did not */
-		*s = (struct smaller){.batch = s->batch};
+	s->largest = largest_find(&l, 1);
+	s->known = !((l.doubts | replay_facts(r)->doubts) & USELESS) && !largest_fits(&l, size, 1);	/* with all of it, it did not */
 	growth_release(&g);
 }
 
 void smaller_find(struct smaller *s, const struct replay *r, const struct replay_question *q)
 {
-	bool ran_out = replay_facts(r)->ran_out;
 	size_t turn = SIZE_MAX;
-	struct replay *whole = ran_out ? replay_completed(r, has_turned(r), &turn) : NULL;
+	struct replay *whole;
 
 	*s = (struct smaller){.batch = batch_of(r->trace)};
-	if (ran_out && !whole)
-		return;
-	s->known = !ran_out || turn != SIZE_MAX;
-	play(s, whole ? whole : r, q, turn);
-	replay_free(whole);
+	if (!replay_facts(r)->ran_out) {
+		play(s, r, q, turn);
+	} else if (has_turned(r) && (whole = replay_completed(r, &turn)) != NULL) {
+		play(s, whole, q, turn);
+		replay_free(whole);
+	}
 }
 
-uint64_t smaller_percent(const struct smaller *s, uint64_t size)
+uint64_t smaller_percent(const struct smaller *s)
 {
-	uint64_t whole = s->batch ? s->batch : PERCENT;
-
-	return (PERCENT * size + (s->known ? 0 : whole - 1)) / whole;
+	return s->batch ? PERCENT * s->largest / s->batch : s->largest;
 }
 
 uint64_t smaller_chunks(const struct smaller *s)
@@ -131,4 +130,13 @@ uint64_t smaller_chunks(const struct smaller *s)
 	while (s->largest && (size + n - 1) / n > s->largest)
 		n++;
 	return n;
+}
+
+const char *smaller_words(const struct smaller *s, const struct trace *t, struct pool *pool)
+{
+	const char *words = trace_header(t)->cmdline, *at = s->batch ? find_number(words, (int64_t)s->batch) : NULL;
+
+	if (!at || strlen(words) + 1 == sizeof(trace_header(t)->cmdline) || strpbrk(words, "\"'\\$`;&|<>(){}*?#!~\n"))
+		return NULL;		/* cut off, or a shell would read it otherwise */
+	return pool_printf(pool, "%.*s{}%s", (int)(at - words), words, at + strspn(at, "0123456789"));
 }

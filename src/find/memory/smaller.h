@@ -10,21 +10,24 @@
 
 struct replay;
 struct replay_question;
+struct pool;
+struct trace;
 
 struct smaller {
-	bool known;			/* all that the program asks for is, and so is `largest` */
-	uint64_t batch;			/* what failed; 0: not known, and these are percents of it */
-	uint64_t largest;		/* 0: none */
-	uint64_t most;			/* no larger one gets past the request that failed; 0: none, or not known */
+	bool known;			/* `largest`: the program had asked for all that it needs, once */
+	uint64_t batch;			/* what failed; 0: not known, and `largest` is percents of it */
+	uint64_t largest;		/* 0: none fits */
 };
 
 /* On which card, with which settings: `q`. */
 void smaller_find(struct smaller *s, const struct replay *r, const struct replay_question *q);
 
-/* Of the batch, rounded to the side on which it is still true: down for what fits, up for what does not. */
-uint64_t smaller_percent(const struct smaller *s, uint64_t size);
+uint64_t smaller_percent(const struct smaller *s);
 
 /* Into how many chunks (torch.chunk) the batch goes, so that none is larger than the largest. */
 uint64_t smaller_chunks(const struct smaller *s);
+
+/* The program's words with "{}" in place of its batch, as for `cuwhy fit --vary`; NULL: it is not known which word that is. */
+const char *smaller_words(const struct smaller *s, const struct trace *t, struct pool *pool);
 
 #endif
