@@ -135,7 +135,7 @@ def _recorded(exc: BaseException, deadline: Deadline) -> Optional[Verdict]:
             told = ask(["explain", "--color", "never"], "", deadline, copy)[1]
             verdict = verdict_from_json(answer, told.replace(copy.path, "this process"))
         request = (verdict.memory or {}).get("request")
-        return verdict if isinstance(request, int) and abs(request - said) <= said / 100 else None
+        return verdict if isinstance(request, int) and _fits.same_request(request, said) else None
     except Exception:
         return None
 

@@ -35,6 +35,12 @@ def request_of(text: str) -> Optional[int]:
     return None if found is None else int(float(found.group(1)) * _UNITS[found.group(2)])
 
 
+def same_request(asked: int, said: int) -> bool:
+    """PyTorch's message has two decimals, and may have the segment that it wanted from the driver for what was asked for."""
+    segment = 2 << 20 if asked <= 1 << 20 else 20 << 20 if asked < 10 << 20 else -(-asked >> 21) << 21
+    return any(abs(size - said) <= said / 100 for size in (asked, segment))
+
+
 def _frames(exc: BaseException) -> Iterator[Any]:
     trace = exc.__traceback__
     while trace is not None:
@@ -47,9 +53,8 @@ def _played_back(memory: Optional[Mapping[str, Any]], batch: int) -> Optional[Fi
     found = (memory or {}).get("fits") or {}
     if found.get("size") is not None and found.get("batch") == batch:
         return Fits(found["size"], False, "played back from the recording")
-    if found.get("percent") is None:
-        return None
-    return Fits(batch * found["percent"] // 100, False, f"{found['percent']} % of it, played back from the recording")
+    part = found.get("fraction")
+    return None if part is None else Fits(int(batch * part), False, f"{part:.1%} of it, played back from the recording")
 
 
 def _forget(exc: BaseException) -> None:

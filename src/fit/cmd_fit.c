@@ -182,13 +182,14 @@ static void find_remedy(struct what_if_row *row, const struct replays *all, cons
 /* With how much of the batch it does, on each of its GPUs. */
 static void find_smaller(struct what_if_row *row, const struct replays *all, const struct card_model *card)
 {
-	for (size_t i = 0; i < all->n && !row->answer.fits && !row->change; i++) {
+	for (size_t i = 0; i < all->n && !row->answer.fits; i++) {
 		struct replay_question q = replay_same(all->list[i].replay);
 		struct smaller one;
 
 		what_if_on_card(&q, &all->list[i], card);
 		smaller_find(&one, all->list[i].replay, &q);
-		if (i == 0 || !one.known || (row->smaller.known && smaller_percent(&one) < smaller_percent(&row->smaller)))
+		if (i == 0 || !one.known ||
+		    (row->smaller.known && smaller_percent(&one) < smaller_percent(&row->smaller)))
 			row->smaller = one;
 	}
 }

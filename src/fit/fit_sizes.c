@@ -109,7 +109,8 @@ static int compare_all(struct fit_sizes *s, struct err *e)
 
 		if (all->n != n)
 			return err_set(e, -EINVAL,
-				       "the recordings differ: %zu and %zu processes with PyTorch's memory on a GPU", n, all->n);
+				       "the recordings differ: %zu and %zu processes with PyTorch's memory on a GPU", n,
+				       all->n);
 		xsort(all->list, n, sizeof(*all->list), by_device);
 	}
 	s->most = MOST * s->list[s->n - 1].size;

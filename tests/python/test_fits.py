@@ -89,11 +89,16 @@ class Fits(unittest.TestCase):
         self.assertEqual(_fits.request_of(OOM) >> 30, 20)
         self.assertIsNone(_fits.request_of("CUDA out of memory. Tried to allocate nothing"))
 
+    def test_a_message_may_have_the_segment_instead_of_the_request(self):
+        for asked, said, same in ((79 << 20, 80 << 20, True), (79 << 20, 79 << 20, True), (3 << 20, 20 << 20, True), (512, 2 << 20, True),
+                                  (79 << 20, 84 << 20, False), (3 << 20, 2 << 20, False)):
+            self.assertIs(_fits.same_request(asked, said), same, (asked, said))
+
     def test_it_is_what_the_recording_says(self):
-        """The number where it is about this batch, else percents; nothing that was not played back."""
-        for fits, batch, want in (({"batch": 64, "size": 37, "percent": 57}, 64, 37), ({"batch": 64, "size": 37, "percent": 57}, 32, 18),
-                                  ({"batch": None, "size": None, "percent": 57}, 64, 36), ({"batch": 64, "size": 0, "percent": 0}, 64, 0),
-                                  ({"batch": 64, "size": None, "percent": None}, 64, None), (None, 64, None)):
+        """The number where it is about this batch, else a part of it; nothing that was not played back."""
+        known, part = {"batch": 64, "size": 37, "fraction": 37 / 64}, {"batch": None, "size": None, "fraction": 0.97285}
+        for fits, batch, want in ((known, 64, 37), (known, 32, 18), (part, 5000, 4864), ({"batch": 64, "size": 0, "fraction": 0}, 64, 0),
+                                  ({"batch": 64, "size": None, "fraction": None}, 64, None), (None, 64, None)):
             judged = cuwhy.Verdict("oom-capacity", "likely", "", error=cuwhy.Error(2, None, None), memory={"fits": fits})
             with mock.patch.object(_explain, "_judge_exception", return_value=judged):
                 found = cuwhy.fits(RuntimeError(OOM), batch=batch)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The batch that cuwhy names after out of memory, followed: it must run, and the next larger one must not.
 
-    tests/torch/advice.py [--build build] --python PYTHON [--count 20] [--seed 1] [--json FILE]
+    tests/torch/advice.py [--build build] --python PYTHON [--count 20] [--seed 1] [--models mlp,conv,…] [--json FILE]
 
 Makes programs at random (models, optimizers, precision, cards) whose batch is their first argument, and runs each on a simulated card with batches
 that do not fit: one more than the largest, an eighth more, twice as many. PYTHON has PyTorch. Minutes; not part of a check.
@@ -66,8 +66,8 @@ main()
 """
 
 
-def make(dice):
-    kind = dice.choice(sorted(MODELS))
+def make(dice, models):
+    kind = dice.choice(models)
     sizes = {"depth": dice.randint(2, 12), "width": 64 * dice.randint(4, 32), "channels": 8 * dice.randint(2, 12),
              "length": dice.choice([32, 100, 128, 200])}
     model, data = (text.format(**sizes) for text in MODELS[kind])
@@ -102,9 +102,9 @@ def attempts(path, sizes):
     if sizes != [".."]:
         print("RAN " + json.dumps([s for s in map(int, sizes) if runs(s) is True]), flush=True)
         return
-    good, bad = 0, 1
+    good, bad = 0, 32
     while runs(bad) is True and bad < 1 << 20:
-        good, bad = bad, 2 * bad
+        good, bad = bad, 4 * bad
     while bad - good > 1:
         middle = (good + bad) // 2
         good, bad = (middle, bad) if runs(middle) is True else (good, middle)
@@ -148,13 +148,14 @@ def main():
     parser.add_argument("--python", required=True)
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--models", default=",".join(sorted(MODELS)))
     parser.add_argument("--json")
     options = parser.parse_args()
     dice = random.Random(options.seed)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(options.count):
-            kind, gib, text, choice = make(dice)
+            kind, gib, text, choice = make(dice, options.models.split(","))
             path = os.path.join(folder, "train%d.py" % number)
             with open(path, "w", encoding="ascii") as stream:
                 stream.write(text)

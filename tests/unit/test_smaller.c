@@ -33,7 +33,8 @@ struct trained {
 
 static struct model make_model(void)
 {
-	struct model m = {.parameters = (1 + roll(120)) * MIB + roll(4000), .n = 1 + roll(LAYERS_MAX), .adam = roll(4) != 0};
+	struct model m = {
+		.parameters = (1 + roll(120)) * MIB + roll(4000), .n = 1 + roll(LAYERS_MAX), .adam = roll(4) != 0};
 
 	for (size_t i = 0; i < m.n; i++)
 		m.layer[i] = 1000 + roll(3000000);
@@ -49,7 +50,8 @@ static struct allocator_block *ask(struct trained *t, uint32_t site, uint64_t by
 }
 
 /* False: it ran out of memory. */
-static bool train_turn(struct trained *t, const struct model *m, uint64_t batch, struct allocator_block **gradient, bool first)
+static bool train_turn(struct trained *t, const struct model *m, uint64_t batch, struct allocator_block **gradient,
+		       bool first)
 {
 	struct allocator_block *kept[LAYERS_MAX], *work;
 
@@ -68,7 +70,8 @@ static bool train_turn(struct trained *t, const struct model *m, uint64_t batch,
 		program_free(&t->p, work);
 	}
 	*gradient = ask(t, t->p.gradient_site, m->parameters);
-	if (!*gradient || (first && m->adam && (!ask(t, t->p.state_site, m->parameters) || !ask(t, t->p.state_site, m->parameters))))
+	if (!*gradient ||
+	    (first && m->adam && (!ask(t, t->p.state_site, m->parameters) || !ask(t, t->p.state_site, m->parameters))))
 		return false;
 	if (!m->zero_late) {
 		program_free(&t->p, *gradient);
@@ -109,7 +112,7 @@ static uint64_t largest_named(struct replay *r, uint64_t batch)
 
 	assert_non_null(whole);
 	assert_true(turn < SIZE_MAX);
-	growth_init_alone(&g, whole, (double)batch, turn);
+	growth_init_alone(&g, whole, batch, turn);
 	assert_false(largest_fits(&l, batch, 1));
 	named = largest_find(&l, 1);
 	growth_release(&g);

@@ -65,10 +65,11 @@ struct growth {
 void growth_init(struct growth *g, const struct growth_recording *list, size_t n);
 void growth_release(struct growth *g);
 
-/* Of one recording, of that size, by what each request is for: parameters, gradients, optimizer state and workspaces stay, activations and
+/* Of one recording, of that size (0: not known, and all of it is GROWTH_WHOLE), by what each request is for: parameters, gradients, optimizer state and workspaces stay, activations and
  * inputs grow like the size. From step `turn` on, everything belongs to turns of a loop; SIZE_MAX: that is not known. */
 enum growth_alone { GROWTH_STAYS, GROWTH_MAY, GROWTH_GROWS };
-void growth_init_alone(struct growth *g, const struct replay *r, double size, size_t turn);
+#define GROWTH_WHOLE (1u << 20)
+void growth_init_alone(struct growth *g, const struct replay *r, uint64_t size, size_t turn);
 
 /* As it would have been at that size. `lean` 1 or -1: as much more, or less (below a size that was recorded), as it may be wrong. Free it with replay_free. */
 struct replay *growth_at(const struct growth *g, double size, int lean);

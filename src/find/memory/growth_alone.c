@@ -3,7 +3,6 @@
  *
  * Where that is not sure, both are kept: taken to stay, the answer is a size that fits; taken to grow, one that may.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -84,14 +83,14 @@ static struct map requests_since(const struct replay *r, size_t turn)
 }
 
 /* Samples are whole elements: what no number of these for each of the size makes up does not grow with it. */
-static bool divides(const struct step *s, double size)
+static bool divides(const struct step *s, uint64_t size)
 {
-	double bytes = (double)step_asked(s), each = floor(bytes / size);
+	uint64_t bytes = step_asked(s);
 
-	return each * size > bytes - STEP_UNIT;
+	return !size || bytes / size * size + STEP_UNIT > bytes;
 }
 
-static enum growth_alone about(const struct step *s, const struct sizes *fixed, double size)
+static enum growth_alone about(const struct step *s, const struct sizes *fixed, uint64_t size)
 {
 	uint32_t units = step_units(step_asked(s));
 
@@ -114,13 +113,14 @@ static struct sizes fixed_sizes(const struct replay *r)
 	return s;
 }
 
-void growth_init_alone(struct growth *g, const struct replay *r, double size, size_t turn)
+void growth_init_alone(struct growth *g, const struct replay *r, uint64_t size, size_t turn)
 {
 	struct sizes fixed = fixed_sizes(r);
 	size_t *freed = freed_last(r), first = first_activation(r);
 	struct map of_turn = requests_since(r, turn);
 
-	*g = (struct growth){.largest = r, .size = {size}, .n_sizes = 1, .doubts = 1u << GROWTH_ONE};
+	*g = (struct growth){
+		.largest = r, .size = {(double)(size ? size : GROWTH_WHOLE)}, .n_sizes = 1, .doubts = 1u << GROWTH_ONE};
 	g->bytes = xcalloc(r->n + 1, sizeof(*g->bytes));
 	g->alone = xcalloc(r->n + 1, sizeof(*g->alone));
 	for (size_t i = 0; i < r->n; i++) {

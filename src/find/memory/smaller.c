@@ -19,8 +19,8 @@
 
 /* What is played back is not what happened. Of a release that is taken for another, or a card's order of addresses, the worse was played. */
 #define USELESS                                                                                                                 \
-	(1u << REPLAY_UNMODELED | 1u << REPLAY_BEFORE | 1u << REPLAY_LOST | 1u << REPLAY_CONTRADICTION | 1u << REPLAY_DAMAGED | \
-	 1u << REPLAY_DIFFERS | 1u << REPLAY_LIMIT)
+	(1u << REPLAY_UNMODELED | 1u << REPLAY_BEFORE | 1u << REPLAY_LOST | 1u << REPLAY_CONTRADICTION | \
+	 1u << REPLAY_DAMAGED | 1u << REPLAY_DIFFERS | 1u << REPLAY_LIMIT)
 
 static const struct cw_failure *failure_of(const struct replay *r)
 {
@@ -91,14 +91,19 @@ static uint64_t batch_of(const struct trace *t)
 	return (uint64_t)batch;
 }
 
+uint64_t smaller_whole(const struct smaller *s)
+{
+	return s->batch ? s->batch : GROWTH_WHOLE;
+}
+
 static void play(struct smaller *s, const struct replay *r, const struct replay_question *q, size_t turn)
 {
-	uint64_t size = s->batch ? s->batch : PERCENT;
+	uint64_t size = smaller_whole(s);
 	struct growth g;
 	struct largest_part part = {.growth = &g, .q = *q};
 	struct largest l = {.part = &part, .n = 1, .most = size - 1};
 
-	growth_init_alone(&g, r, (double)size, turn);
+	growth_init_alone(&g, r, s->batch, turn);
 	s->largest = largest_find(&l, 1);
 	s->known = !((l.doubts | replay_facts(r)->doubts) & USELESS) && !largest_fits(&l, size, 1);	/* with all of it, it did not */
 	growth_release(&g);
@@ -120,14 +125,14 @@ void smaller_find(struct smaller *s, const struct replay *r, const struct replay
 
 uint64_t smaller_percent(const struct smaller *s)
 {
-	return s->batch ? PERCENT * s->largest / s->batch : s->largest;
+	return PERCENT * s->largest / smaller_whole(s);
 }
 
 uint64_t smaller_chunks(const struct smaller *s)
 {
-	uint64_t size = s->batch ? s->batch : PERCENT, n = 1;
+	uint64_t whole = s->batch ? s->batch : PERCENT, largest = s->batch ? s->largest : smaller_percent(s), n = 1;
 
-	while (s->largest && (size + n - 1) / n > s->largest)
+	while (largest && (whole + n - 1) / n > largest)
 		n++;
 	return n;
 }

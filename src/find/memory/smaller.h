@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How much smaller the batch must be, from one recording. What is told was played back: as a number where the recording shows how large the
- * batch is, else as percents of it.
+ * batch is, else as a part of it.
  */
 #ifndef CUWHY_SMALLER_H
 #define CUWHY_SMALLER_H
@@ -15,12 +15,15 @@ struct trace;
 
 struct smaller {
 	bool known;			/* `largest`: the program had asked for all that it needs, once */
-	uint64_t batch;			/* what failed; 0: not known, and `largest` is percents of it */
-	uint64_t largest;		/* 0: none fits */
+	uint64_t batch;			/* what failed; 0: not known */
+	uint64_t largest;		/* of `smaller_whole`; 0: none fits */
 };
 
 /* On which card, with which settings: `q`. */
 void smaller_find(struct smaller *s, const struct replay *r, const struct replay_question *q);
+
+/* The batch, or as many parts of it as are told apart. */
+uint64_t smaller_whole(const struct smaller *s);
 
 uint64_t smaller_percent(const struct smaller *s);
 
