@@ -53,8 +53,8 @@ def _played_back(memory: Optional[Mapping[str, Any]], batch: int) -> Optional[Fi
     found = (memory or {}).get("fits") or {}
     if found.get("size") is not None and found.get("batch") == batch:
         return Fits(found["size"], False, "played back from the recording")
-    part = found.get("fraction")
-    return None if part is None else Fits(int(batch * part), False, f"{part:.1%} of it, played back from the recording")
+    part = found.get("millionths")
+    return None if part is None else Fits(batch * part // 1000000, False, f"{part / 1e6:.1%} of it, played back from the recording")
 
 
 def _forget(exc: BaseException) -> None:

@@ -96,9 +96,9 @@ class Fits(unittest.TestCase):
 
     def test_it_is_what_the_recording_says(self):
         """The number where it is about this batch, else a part of it; nothing that was not played back."""
-        known, part = {"batch": 64, "size": 37, "fraction": 37 / 64}, {"batch": None, "size": None, "fraction": 0.97285}
-        for fits, batch, want in ((known, 64, 37), (known, 32, 18), (part, 5000, 4864), ({"batch": 64, "size": 0, "fraction": 0}, 64, 0),
-                                  ({"batch": 64, "size": None, "fraction": None}, 64, None), (None, 64, None)):
+        known, part = {"batch": 64, "size": 37, "millionths": 578125}, {"batch": None, "size": None, "millionths": 972850}
+        for fits, batch, want in ((known, 64, 37), (known, 32, 18), (part, 5000, 4864), ({"batch": 64, "size": 0, "millionths": 0}, 64, 0),
+                                  ({"batch": 64, "size": None, "millionths": None}, 64, None), (None, 64, None)):
             judged = cuwhy.Verdict("oom-capacity", "likely", "", error=cuwhy.Error(2, None, None), memory={"fits": fits})
             with mock.patch.object(_explain, "_judge_exception", return_value=judged):
                 found = cuwhy.fits(RuntimeError(OOM), batch=batch)

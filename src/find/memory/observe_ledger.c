@@ -247,7 +247,7 @@ static void fill_smaller(struct casefile *f, const struct trace *t, const struct
 	if (s.known && s.batch)
 		set_bytes(f, FACT_oom_fits_size, s.largest);
 	if (s.known) {
-		fact_set_number(f, FACT_oom_fits_fraction, (double)s.largest / (double)smaller_whole(&s));
+		set_bytes(f, FACT_oom_fits_millionths, s.largest * 1000000 / smaller_whole(&s));
 		set_bytes(f, FACT_oom_fits_percent, smaller_percent(&s));
 		set_bytes(f, FACT_oom_fits_chunks, smaller_chunks(&s));
 	}
