@@ -167,7 +167,7 @@ def main():
                 row = {"kind": kind, "gib": gib, "largest": largest, "failed": size, "named": named, "how": how, "cause": verdict.get("cause"),
                        "optimizer": choice["optimizer"], "autocast": choice["autocast"]}
                 if named is not None:
-                    row["ran"] = named == 0 or named in runs.try_sizes(path, named)
+                    row["ran"] = largest == 0 if named == 0 else named in runs.try_sizes(path, named)
                     row["next_ran"] = named + 1 <= largest
                 rows.append(row)
                 print(json.dumps(row), flush=True)

@@ -65,8 +65,9 @@ struct growth {
 void growth_init(struct growth *g, const struct growth_recording *list, size_t n);
 void growth_release(struct growth *g);
 
-/* Of one recording, of that size (0: not known, and all of it is GROWTH_WHOLE), by what each request is for: parameters, gradients, optimizer state and workspaces stay, activations and
- * inputs grow like the size. From step `turn` on, everything belongs to turns of a loop; SIZE_MAX: that is not known. */
+/* Of one recording, of that size (0: not known, and all of it is GROWTH_WHOLE), by what each request is for: parameters, gradients,
+ * optimizer state and workspaces stay, activations and inputs grow like the size. From step `turn` on, everything belongs to turns of a
+ * loop; SIZE_MAX: that is not known. */
 enum growth_alone { GROWTH_STAYS, GROWTH_MAY, GROWTH_GROWS };
 #define GROWTH_WHOLE (1u << 20)
 void growth_init_alone(struct growth *g, const struct replay *r, uint64_t size, size_t turn);
