@@ -26,8 +26,8 @@ def largest_batch(batch):
             step(batch)
             return batch
         except torch.OutOfMemoryError as e:
-            smaller = cuwhy.fits(e, batch=batch)
-            print("a batch of %d does not fit, %s may" % (batch, smaller), flush=True)
+            smaller = cuwhy.fits(e, batch=batch, step=step, timeout=300)
+            print("a batch of %d does not fit, one of %s does" % (batch, smaller), flush=True)
         # outside of except: until here, the exception holds the tensors of the failed step
         torch.cuda.empty_cache()
         batch = batch // 2 if smaller is None else smaller

@@ -115,7 +115,7 @@ def _fits_after(verdict: Verdict, oom: BaseException, batch: int, step: Optional
     """The batch that fits; 0 where the cause leaves none, unless steps are run. `explain` and `fits` both ask here."""
     if step is None and _helps(verdict) is False:
         return _fits.Fits(0, False, f"{verdict.cause} ({verdict.certainty}): a smaller batch only fails later, or does not help at all")
-    return _fits.batch_for(oom, batch, step, timeout)
+    return _fits.batch_for(oom, verdict.memory, batch, step, timeout)
 
 
 def _retry(verdict: Verdict) -> Optional[bool]:
@@ -135,7 +135,7 @@ def _recorded(exc: BaseException, deadline: Deadline) -> Optional[Verdict]:
             told = ask(["explain", "--color", "never"], "", deadline, copy)[1]
             verdict = verdict_from_json(answer, told.replace(copy.path, "this process"))
         request = (verdict.memory or {}).get("request")
-        return verdict if isinstance(request, int) and abs(request - said) <= said / 100 else None
+        return verdict if isinstance(request, int) and _fits.same_request(request, said) else None
     except Exception:
         return None
 
@@ -156,9 +156,9 @@ def fits(exc: Optional[BaseException] = None, *, batch: int, step: Optional[Call
          timeout: float = TIMEOUT) -> Optional[_fits.Fits]:
     """The largest batch that would have fit, after a step with `batch` ran out of GPU memory; None: it cannot be told.
 
-    An estimate from what was in memory at the failure; 0 where a smaller batch does not help, because memory grows from step to step. With
-    `step`, a function that takes a batch size, the answer is found by running steps, at most `timeout` seconds long after the first.
-    Never raises.
+    Under `cuwhy run`, what its verdict says: the recording played back, known where an earlier step had run. 0 where a smaller batch does not help,
+    because memory grows from step to step. With `step`, a function that takes a batch size, the answer is found by running steps, at most
+    `timeout` seconds long after the first. Never raises.
     """
     try:
         oom = oom_of(exc)
@@ -167,7 +167,7 @@ def fits(exc: Optional[BaseException] = None, *, batch: int, step: Optional[Call
         deadline = Deadline(timeout)
         try:
             verdict = _judge_exception(oom, _traceback(oom), deadline)
-        except Exception:  # without cuwhy itself, the estimate is still one
+        except Exception:  # without cuwhy itself, steps can still be run
             verdict = Verdict("unknown", "possible", "")
         return _fits_or_none(verdict, oom, batch, step, timeout)
     except Exception:

@@ -7,9 +7,9 @@ recording. It asks nothing of the GPU."""
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import IO, Any, Dict, Iterator, List, Optional, Tuple
+from typing import IO, Iterator, List, Optional, Tuple
 
-from ._program import Deadline, Unnamed, ask_json, under_run
+from ._program import Unnamed, under_run
 
 _NAME = "/memfd:cuwhy "
 _MAGIC = b"CUWHYREC"
@@ -50,16 +50,3 @@ def recording() -> Iterator[Optional[Unnamed]]:
         return
     with Unnamed() as copy:
         yield copy if _copy(copy.file) else None
-
-
-def kinds(device: int, deadline: Deadline) -> Optional[Dict[str, int]]:
-    """What the live tensors of a GPU are for, in bytes: parameters, gradients, optimizer, activations, … None: not known."""
-    try:
-        with recording() as copy:
-            answer: Dict[str, Any] = ask_json(["memory", "--json", "--at", "end"], "", deadline, copy) if copy else {}
-        for d in answer.get("devices", ()):
-            if d.get("device") == device:
-                return {str(k): int(v) for k, v in d["kinds"].items()}
-    except Exception:
-        pass
-    return None

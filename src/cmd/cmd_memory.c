@@ -346,6 +346,13 @@ out:
 
 #define QUESTIONS_MAX 32
 
+static void answer(struct what_if_row *row, const struct replayed *r, const struct replay_question *q, struct pool *pool)
+{
+	what_if_answer(row, r, q, pool);
+	if (!row->answer.fits)
+		smaller_find(&row->smaller, r->replay, q);
+}
+
 /* The recording as it was, then each question. */
 static int answer_questions(struct what_if_row *row, size_t *n, const struct replayed *r, struct pool *pool,
 			    struct err *e)
@@ -354,7 +361,7 @@ static int answer_questions(struct what_if_row *row, size_t *n, const struct rep
 	char *text = pool_strdup(pool, given.what_if), *rest = NULL;
 
 	row[0] = (struct what_if_row){.words = ""};
-	what_if_answer(&row[0], r, &q, pool);
+	answer(&row[0], r, &q, pool);
 	*n = 1;
 	for (char *ask = strtok_r(text, ";", &rest); ask; ask = strtok_r(NULL, ";", &rest)) {
 		int rc = *n < QUESTIONS_MAX ? what_if_parse(&q, r, ask, e)
@@ -363,7 +370,7 @@ static int answer_questions(struct what_if_row *row, size_t *n, const struct rep
 		if (rc)
 			return rc;
 		row[*n] = (struct what_if_row){.words = ask};
-		what_if_answer(&row[(*n)++], r, &q, pool);
+		answer(&row[(*n)++], r, &q, pool);
 	}
 	return 0;
 }

@@ -179,6 +179,21 @@ static void find_remedy(struct what_if_row *row, const struct replays *all, cons
 	}
 }
 
+/* With how much of the batch it does, on each of its GPUs. */
+static void find_smaller(struct what_if_row *row, const struct replays *all, const struct card_model *card)
+{
+	for (size_t i = 0; i < all->n && !row->answer.fits; i++) {
+		struct replay_question q = replay_same(all->list[i].replay);
+		struct smaller one;
+
+		what_if_on_card(&q, &all->list[i], card);
+		smaller_find(&one, all->list[i].replay, &q);
+		if (i == 0 || !one.known ||
+		    (row->smaller.known && smaller_percent(&one) < smaller_percent(&row->smaller)))
+			row->smaller = one;
+	}
+}
+
 /* On the card of the recording. */
 static uint64_t bytes_needed(const struct replays *all)
 {
@@ -329,6 +344,8 @@ static int cards_show(struct fit *f, const struct replays *all, char *const *pro
 		rc = fits_on(f, &row[i], all, f->card[i], program, e);
 		if (rc == 0)
 			find_remedy(&row[i], all, f->card[i], &f->pool);
+		if (rc == 0 && given.gpu)	/* of all GPUs that there are, it would take long */
+			find_smaller(&row[i], all, f->card[i]);
 		doubt_later(&row[i], stopped);
 	}
 	if (rc)
@@ -393,26 +410,20 @@ static int fit_recordings(struct fit *f, char *const *paths, json_t *to, struct 
 	return status;
 }
 
-/* A value that was run: once for all cards. */
-struct tried {
-	uint64_t value;
-	unsigned stopped;	/* after so many optimizer steps; 0: it ran to its end */
-	struct replays all;
-};
-
+/* The values that were run, once for all cards. */
 struct varying {
 	struct fit *f;
 	struct fit_vary vary;
-	struct tried *list;
+	struct fit_sized *list;
 	size_t n, cap;
 	const struct card_model *card;
 	struct err *e;
 };
 
-static struct tried *value_run(struct varying *v, uint64_t value)
+static struct fit_sized *value_run(struct varying *v, uint64_t value)
 {
 	char **program = fit_vary_words(&v->vary, v->f->program, value);
-	struct tried one = {.value = value};
+	struct fit_sized one = {.size = value};
 	struct fit_run run;
 	int rc;
 
@@ -430,44 +441,50 @@ static struct tried *value_run(struct varying *v, uint64_t value)
 	return &v->list[v->n++];
 }
 
-static struct tried *value_find(struct varying *v, uint64_t value)
+static struct fit_sized *value_find(struct varying *v, uint64_t value)
 {
 	for (size_t i = 0; i < v->n; i++)
-		if (v->list[i].value == value)
+		if (v->list[i].size == value)
 			return &v->list[i];
 	return value_run(v, value);
 }
 
-static int value_ask(void *of, struct fit_try *one)
+static int value_ask(void *of, uint64_t value, bool *fits)
 {
 	struct varying *v = of;
-	struct tried *tried = value_find(v, one->value);
+	struct fit_sized *tried = value_find(v, value);
 	struct what_if_row row;
 	char **program, spare[32];
 	int rc;
 
 	if (!tried)
 		return v->e->code;
-	program = fit_vary_words(&v->vary, v->f->program, one->value);
+	program = fit_vary_words(&v->vary, v->f->program, value);
 	rc = fits_on(v->f, &row, &tried->all, v->card, program, v->e);
 	fit_words_free(program);
 	if (rc)
 		return rc;
-	one->fits = row.answer.fits;
-	one->excess = (double)bytes_needed(&tried->all) - (double)v->card->memory;
+	*fits = row.answer.fits;
 	format_bytes(spare, sizeof(spare), (double)row.answer.spare);
-	if (one->fits)
-		say("%s=%" PRIu64 " fits on %s, %s to spare\n", v->vary.name, one->value, v->card->id, spare);
+	if (*fits)
+		say("%s=%" PRIu64 " fits on %s, %s to spare\n", v->vary.name, value, v->card->id, spare);
 	else
-		say("%s=%" PRIu64 " does not fit on %s\n", v->vary.name, one->value, v->card->id);
+		say("%s=%" PRIu64 " does not fit on %s\n", v->vary.name, value, v->card->id);
 	return 0;
+}
+
+static uint64_t value_guess(void *of, uint64_t most)
+{
+	struct varying *v = of;
+
+	return v->n < 2 ? 0 : fit_sizes_guess(v->list, v->n, v->card, most);
 }
 
 /* After how many optimizer steps the run with this value was ended; 0: not at all. */
 static unsigned value_stopped(const struct varying *v, uint64_t value)
 {
 	for (size_t i = 0; i < v->n; i++)
-		if (v->list[i].value == value)
+		if (v->list[i].size == value)
 			return v->list[i].stopped;
 	return 0;
 }
@@ -492,7 +509,7 @@ static void largest_print(const struct varying *v, const struct card_model *card
 static int fit_varying(struct fit *f, json_t *to, struct err *e)
 {
 	struct varying v = {.f = f, .e = e};
-	struct fit_search search = {value_ask, &v};
+	struct fit_search search = {value_ask, value_guess, &v};
 	int rc = fit_vary_parse(&v.vary, given.vary, e), status = EXIT_NOTHING;
 	json_t *list = json_array();
 	uint64_t largest;

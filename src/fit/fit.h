@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "cmd/cards.h"
-#include "fit/growth.h"
+#include "find/memory/growth.h"
 #include "cmd/replays.h"
 #include "run/run_mark.h"
 
@@ -55,21 +55,18 @@ int fit_vary_parse(struct fit_vary *v, const char *text, struct err *e);
 char **fit_vary_words(const struct fit_vary *v, char *const *words, uint64_t value);
 void fit_words_free(char **words);
 
-/* The largest value that fits: by doubling and halving, and where the memory needed grows like a line, along it. 0, with `from` - 1
- * when not even the first fits; or what `ask` answered below 0. */
-struct fit_try {
-	uint64_t value;
-	bool fits;
-	double excess;			/* bytes needed beyond the card; below 0: it has so many more */
-};
+/* The largest value that fits: by doubling and halving, and where `guess` expects it. 0, with `from` - 1 when not even the first fits; or
+ * what `ask` answered below 0. */
 struct fit_search {
-	int (*ask)(void *of, struct fit_try *one);
+	int (*ask)(void *of, uint64_t value, bool *fits);
+	uint64_t (*guess)(void *of, uint64_t most);	/* after two values or more; 0: nothing is expected */
 	void *of;
 };
 int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint64_t *largest);
 
 struct fit_sized {			/* a recording */
 	uint64_t size;
+	unsigned stopped;		/* after so many optimizer steps; 0: it ran to its end */
 	struct replays all;
 };
 
@@ -92,6 +89,9 @@ struct fit_sizes_answer {
 /* "8,16" and as many recordings. -errno with `e` filled when these cannot be compared. */
 int fit_sizes_open(struct fit_sizes *s, const char *sizes, char *const *paths, struct err *e);
 void fit_sizes_close(struct fit_sizes *s);
+
+/* What to expect of a program that was recorded with other sizes, at most `most`; 0: nothing. */
+uint64_t fit_sizes_guess(const struct fit_sized *list, size_t n, const struct card_model *card, uint64_t most);
 
 void fit_sizes_largest(const struct fit_sizes *s, const struct card_model *card, struct fit_sizes_answer *a);
 

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "find/memory/largest.h"
 #include "fit/fit.h"
 
 #define FAR  4			/* times the largest recorded size: beyond, libraries may do something else */
@@ -74,7 +75,6 @@ static int open_one(struct fit_sized *one, const char *path, struct err *e)
 
 	if (rc)
 		return rc;
-	xsort(one->all.list, one->all.n, sizeof(*one->all.list), by_device);
 	for (size_t i = 0; i < one->all.n; i++)
 		if (replay_facts(one->all.list[i].replay)->ran_out) {
 			err_set(e, -EINVAL,
@@ -86,21 +86,37 @@ static int open_one(struct fit_sized *one, const char *path, struct err *e)
 }
 
 /* The n-th process and GPU, in all of the recordings. */
-static int compare(struct fit_sizes *s, size_t nth, struct err *e)
+static void compare(struct fit_sizes *s, size_t nth)
 {
 	struct growth_recording list[GROWTH_SIZES_MAX];
 
 	for (size_t i = 0; i < s->n; i++) {
-		const struct replays *all = &s->list[i].all;
+		const struct replayed *one = &s->list[i].all.list[nth];
 
-		if (all->n != s->list[0].all.n)
-			return err_set(e, -EINVAL,
-				       "the recordings differ: %zu and %zu processes with PyTorch's memory on a GPU",
-				       s->list[0].all.n, all->n);
-		list[i] = (struct growth_recording){(double)s->list[i].size, all->list[nth].replay, all->list[nth].trace};
+		list[i] = (struct growth_recording){(double)s->list[i].size, one->replay, one->trace};
 	}
 	growth_init(&s->growth[nth], list, s->n);
 	s->n_growths = nth + 1;
+}
+
+static int compare_all(struct fit_sizes *s, struct err *e)
+{
+	size_t n = s->list[0].all.n;
+
+	xsort(s->list, s->n, sizeof(*s->list), by_size);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct replays *all = &s->list[i].all;
+
+		if (all->n != n)
+			return err_set(e, -EINVAL,
+				       "the recordings differ: %zu and %zu processes with PyTorch's memory on a GPU", n,
+				       all->n);
+		xsort(all->list, n, sizeof(*all->list), by_device);
+	}
+	s->most = MOST * s->list[s->n - 1].size;
+	s->growth = xcalloc(n + 1, sizeof(*s->growth));
+	for (size_t i = 0; i < n; i++)
+		compare(s, i);
 	return 0;
 }
 
@@ -114,82 +130,61 @@ int fit_sizes_open(struct fit_sizes *s, const char *sizes, char *const *paths, s
 		rc = check_sizes(s, paths, e);
 	for (size_t i = 0; rc == 0 && i < s->n; i++)
 		rc = open_one(&s->list[i], paths[i], e);
-	if (rc)
-		return rc;
-	xsort(s->list, s->n, sizeof(*s->list), by_size);
-	s->most = MOST * s->list[s->n - 1].size;
-	s->growth = xcalloc(s->list[0].all.n + 1, sizeof(*s->growth));
-	for (size_t i = 0; rc == 0 && i < s->list[0].all.n; i++)
-		rc = compare(s, i, e);
-	return rc;
+	return rc ? rc : compare_all(s, e);
+}
+
+static void release_growth(struct fit_sizes *s)
+{
+	for (size_t i = 0; i < s->n_growths; i++)
+		growth_release(&s->growth[i]);
+	free(s->growth);
 }
 
 void fit_sizes_close(struct fit_sizes *s)
 {
-	for (size_t i = 0; i < s->n_growths; i++)
-		growth_release(&s->growth[i]);
+	release_growth(s);
 	for (size_t i = 0; i < s->n; i++)
 		replays_close(&s->list[i].all);
-	free(s->growth);
 	*s = (struct fit_sizes){.n = 0};
 }
 
-struct asking {
-	const struct fit_sizes *s;
-	const struct card_model *card;
-	int lean;			/* 1: as if all that is unsure needed more memory; -1: less; 0: as it is likely */
-	unsigned doubts;
-};
-
-static int ask_size(void *of, struct fit_try *one)
+/* On that card. The parts are the caller's: free. */
+static struct largest parts_on(const struct fit_sizes *s, const struct card_model *card, uint64_t most)
 {
-	struct asking *a = of;
-	const struct fit_sized *largest = &a->s->list[a->s->n - 1];
+	const struct fit_sized *last = &s->list[s->n - 1];
+	struct largest l = {.part = xcalloc(s->n_growths + 1, sizeof(*l.part)), .n = s->n_growths, .most = most};
 
-	one->fits = true;
-	for (size_t i = 0; one->fits && i < a->s->n_growths; i++) {
-		struct replay *r = growth_at(&a->s->growth[i], (double)one->value, a->lean);
-		struct replay_question q = replay_same(r);
-		struct replay_answer answer;
-
-		what_if_on_card(&q, &largest->all.list[i], a->card);
-		q.outside_more += a->lean * (int64_t)q.unsure;
-		q.unsure = 0;
-		replay_ask(r, &q, &answer);
-		one->fits = answer.fits;
-		a->doubts |= answer.doubts;
-		replay_free(r);
+	for (size_t i = 0; i < l.n; i++) {
+		l.part[i] = (struct largest_part){&s->growth[i], replay_same(last->all.list[i].replay)};
+		what_if_on_card(&l.part[i].q, &last->all.list[i], card);
 	}
-	return 0;
+	return l;
 }
 
-/* From 1 up to `most`; 0: none. */
-static uint64_t search(struct asking *a, uint64_t most)
+uint64_t fit_sizes_guess(const struct fit_sized *list, size_t n, const struct card_model *card, uint64_t most)
 {
-	struct fit_vary range = {.from = 1, .to = most};
-	struct fit_search s = {ask_size, a};
-	uint64_t largest = 0;
+	struct fit_sizes s = {.n = n < GROWTH_SIZES_MAX ? n : GROWTH_SIZES_MAX};
+	struct largest l;
+	uint64_t guess = 0;
 
-	fit_vary_largest(&range, &s, &largest);
-	return largest;
-}
-
-static bool fits(struct asking *a, uint64_t size)
-{
-	struct fit_try one = {.value = size};
-
-	ask_size(a, &one);
-	return one.fits;
+	memcpy(s.list, list + (n - s.n), s.n * sizeof(*list));	/* the newest */
+	if (compare_all(&s, &(struct err){0}) == 0) {
+		l = parts_on(&s, card, most);
+		guess = largest_find(&l, 0);
+		free(l.part);
+	}
+	release_growth(&s);
+	return guess;
 }
 
 void fit_sizes_largest(const struct fit_sizes *s, const struct card_model *card, struct fit_sizes_answer *a)
 {
-	struct asking likely = {s, card, 0, 0}, more = {s, card, 1, 0}, less = {s, card, -1, 0};
+	struct largest l = parts_on(s, card, s->most);
 
-	*a = (struct fit_sizes_answer){.largest = search(&likely, s->most)};
-	a->low = !a->largest || fits(&more, a->largest) ? a->largest : search(&more, a->largest - 1);
-	a->high = a->largest == s->most || !fits(&less, a->largest + 1) ? a->largest : search(&less, s->most);
-	a->doubts = likely.doubts;
+	*a = (struct fit_sizes_answer){.largest = largest_find(&l, 0)};
+	a->doubts = l.doubts;
+	a->low = !a->largest || largest_fits(&l, a->largest, 1) ? a->largest : largest_find(&l, 1);
+	a->high = a->largest == s->most || !largest_fits(&l, a->largest + 1, -1) ? a->largest : largest_find(&l, -1);
 	for (size_t i = 0; i < s->n_growths; i++) {
 		a->growth_doubts |= s->growth[i].doubts;
 		for (size_t k = 0; k < s->n; k++)
@@ -198,4 +193,5 @@ void fit_sizes_largest(const struct fit_sizes *s, const struct card_model *card,
 	if (a->largest > FAR * s->list[s->n - 1].size)
 		a->growth_doubts |= 1u << GROWTH_FAR;
 	a->exact = !a->doubts && !a->growth_doubts && a->low == a->high;
+	free(l.part);
 }

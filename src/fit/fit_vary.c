@@ -105,42 +105,31 @@ void fit_words_free(char **words)
 	free(words);
 }
 
-/* Where a line through two values crosses the card's memory; 0: it does not. */
-static uint64_t crossing(const struct fit_try *a, const struct fit_try *b)
-{
-	double per_value = (b->excess - a->excess) / ((double)b->value - (double)a->value), at;
-
-	if (a->value == b->value || per_value <= 0)
-		return 0;
-	at = (double)b->value - b->excess / per_value;
-	return at >= 1 && at < 1e15 ? (uint64_t)at : 0;
-}
-
-/* What is known: the largest value that fits, the one before it, and the smallest that does not. Value 0: none yet. */
+/* What is known: the largest value that fits, and the smallest that does not. 0: none yet. */
 struct bracket {
-	struct fit_try good, before, bad;
+	uint64_t good, bad;
 	unsigned tries;
 };
 
 static uint64_t half_way(const struct fit_vary *v, const struct bracket *b)
 {
-	if (b->bad.value)
-		return b->good.value + (b->bad.value - b->good.value) / 2;
-	return b->good.value > v->to / 2 ? v->to : 2 * b->good.value;
+	if (b->bad)
+		return b->good + (b->bad - b->good) / 2;
+	return b->good > v->to / 2 ? v->to : 2 * b->good;
 }
 
-/* Every third step is half of the way, in case the memory needed does not grow like a line. */
-static uint64_t next_value(const struct fit_vary *v, const struct bracket *b)
+/* Every third step is half of the way, in case what is expected is far off. */
+static uint64_t next_value(const struct fit_vary *v, const struct fit_search *s, const struct bracket *b)
 {
-	uint64_t last = b->bad.value ? b->bad.value - 1 : v->to, guess = 0;
+	uint64_t last = b->bad ? b->bad - 1 : v->to, guess = 0;
 
 	if (!b->tries)
 		return v->from;
 	if (b->tries > 1 && b->tries % 3)
-		guess = crossing(b->bad.value ? &b->bad : &b->before, &b->good);
+		guess = s->guess(s->of, last);
 	if (!guess)
 		guess = half_way(v, b);
-	return guess <= b->good.value ? b->good.value + 1 : guess > last ? last : guess;
+	return guess <= b->good ? b->good + 1 : guess > last ? last : guess;
 }
 
 int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint64_t *largest)
@@ -148,17 +137,14 @@ int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint6
 	struct bracket b = {.tries = 0};
 	int rc = 0;
 
-	for (; rc >= 0 && b.good.value < v->to && b.bad.value != v->from && b.good.value + 1 != b.bad.value; b.tries++) {
-		struct fit_try one = {.value = next_value(v, &b)};
+	for (; rc >= 0 && b.good < v->to && b.bad != v->from && b.good + 1 != b.bad; b.tries++) {
+		uint64_t value = next_value(v, s, &b);
+		bool fits = false;
 
-		rc = s->ask(s->of, &one);
-		if (rc >= 0 && one.fits) {
-			b.before = b.good;
-			b.good = one;
-		} else if (rc >= 0) {
-			b.bad = one;
-		}
+		rc = s->ask(s->of, value, &fits);
+		if (rc >= 0)
+			*(fits ? &b.good : &b.bad) = value;
 	}
-	*largest = b.good.value ? b.good.value : v->from - 1;
+	*largest = b.good ? b.good : v->from - 1;
 	return rc < 0 ? rc : 0;
 }

@@ -5,32 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "read/recording/torch_version.h"
 #include "run/run.h"
 #include "cuwhy/format.h"
 
-#define FILE_MAX	65536
 #define DRIVER_VERSION	"/proc/driver/nvidia/version"
 #define OS_RELEASE	"/etc/os-release"
-
-/* What follows `key` in a file, up to one of `ends`; "" if there is none. */
-static void value_in(const char *path, const char *key, const char *ends, char *out, size_t size)
-{
-	struct buf b;
-	char *at;
-
-	buf_init(&b, FILE_MAX);
-	if (fs_read(path, &b, NULL) == 0 && b.data && (at = strstr(b.data, key)) != NULL) {
-		at += strlen(key);
-		at[strcspn(at, ends)] = '\0';
-		str_plain(at, at, strlen(at));
-		str_copy(out, size, at);
-	}
-	buf_release(&b);
-}
 
 /* "nvidia_cudnn_cu13-9.13.0.50.dist-info" in site-packages. */
 static void name_package(DIR *site, const char *package, char *out, size_t size)
@@ -64,16 +46,14 @@ static void name_packages(struct cw_header *h, const char *site)
 static void name_torch(struct cw_header *h)
 {
 	bool ends = memchr(h->torch_path, '\0', sizeof(h->torch_path)) != NULL;
-	char *folder = ends ? strstr(h->torch_path, "/lib/libc10.so") : NULL, *file, *site;
+	char *folder = ends ? strstr(h->torch_path, "/lib/libc10.so") : NULL, *site;
 
 	if (!folder)
 		return;
-	file = xasprintf("%.*s/version.py", (int)(folder - h->torch_path), h->torch_path);
 	site = xasprintf("%.*s/..", (int)(folder - h->torch_path), h->torch_path);
-	value_in(file, "__version__ = '", "'\n", h->torch_version, sizeof(h->torch_version));
-	value_in(file, "\ncuda: Optional[str] = '", "'\n", h->torch_cuda, sizeof(h->torch_cuda));
+	torch_value(h->torch_path, TORCH_VERSION_KEY, h->torch_version, sizeof(h->torch_version));
+	torch_value(h->torch_path, TORCH_CUDA_KEY, h->torch_cuda, sizeof(h->torch_cuda));
 	name_packages(h, site);
-	free(file);
 	free(site);
 }
 
@@ -82,7 +62,7 @@ static void name_driver(struct cw_header *h)
 {
 	char line[256] = "", *number;
 
-	value_in(DRIVER_VERSION, "NVRM version: ", "\n", line, sizeof(line));
+	file_value(DRIVER_VERSION, "NVRM version: ", "\n", line, sizeof(line));
 	number = strstr(line, "  ");
 	if (!number)
 		return;
@@ -100,5 +80,5 @@ void versions_name(void *bytes, size_t len)
 	name_torch(h);
 	if (!h->sim)
 		name_driver(h);
-	value_in(OS_RELEASE, "PRETTY_NAME=\"", "\"\n", h->os_name, sizeof(h->os_name));
+	file_value(OS_RELEASE, "PRETTY_NAME=\"", "\"\n", h->os_name, sizeof(h->os_name));
 }

@@ -165,7 +165,8 @@ static json_t *memory_json(const struct casefile *c)
 	if (!fact_true(c, FACT_oom_is) && !fact_true(c, FACT_masked_oom))
 		return json_null();
 	j = facts_json(c, "memory");
-	JSON_ADD(j, J_VALUE("would_fit", fact_true(c, FACT_room_known) ? facts_json(c, "memory.would_fit") : json_null()),
+	JSON_ADD(j, J_VALUE("fits", fact_known(c, FACT_oom_fits_percent) ? facts_json(c, "memory.fits") : json_null()),
+		 J_VALUE("would_fit", fact_true(c, FACT_room_known) ? facts_json(c, "memory.would_fit") : json_null()),
 		 J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));
 	return j;
 }

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/json.h"
+#include "find/memory/growth.h"
 #include "read/recording/trace.h"
 
 #define AS_RECORDED "as recorded"
@@ -122,6 +123,8 @@ static void row_print(FILE *out, const struct what_if_row *row, int width, const
 	fprintf(out, note[0] ? "%-10s  %s" : "%s%s", a->fits ? spare : "-", note);
 	if (style->changes && row->change)
 		fprintf(out, "; fits with %s", row->change);
+	if (row->smaller.known)
+		fprintf(out, "; fits with %" PRIu64 " %% of the batch", smaller_percent(&row->smaller));
 	putc('\n', out);
 }
 
@@ -141,6 +144,7 @@ void what_if_print(FILE *out, const struct what_if_row *row, size_t n, const str
 {
 	size_t width = strlen(style->first);
 	unsigned doubts = 0, figures = 0;
+	bool smaller = false;
 
 	for (size_t i = 0; i < n; i++) {
 		size_t len = strlen(words_of(&row[i]));
@@ -148,11 +152,14 @@ void what_if_print(FILE *out, const struct what_if_row *row, size_t n, const str
 		width = len > width ? len : width;
 		doubts |= row[i].answer.doubts;
 		figures |= row[i].answer.figures;
+		smaller |= row[i].smaller.known;
 	}
 	fprintf(out, "  %-*s  %-10s  %-8s  %-10s  %s\n", (int)width, style->first, "MEMORY", "FITS", "RESERVED", "SPARE");
 	for (size_t i = 0; i < n; i++)
 		row_print(out, &row[i], (int)width, style);
 	what_if_print_doubts(out, doubts);
+	if (smaller)
+		fprintf(out, "  %% of the batch is not exact: %s\n", growth_doubt_text(GROWTH_ONE));
 	print_doubts(out, "RESERVED and SPARE are not exact", figures & ~doubts);
 	putc('\n', out);
 }
@@ -176,6 +183,7 @@ json_t *what_if_row_json(const struct what_if_row *row)
 		       J_BYTES("peak_reserved", a->peak_reserved), J_BYTES("spare", a->spare),
 		       J_INT("retries", a->retries), J_VALUE("failure", failure_json(row)),
 		       J_IF(row->change != NULL, J_TEXT("fits_with", row->change)),
+		       J_IF(row->smaller.known, J_INT("fits_percent", smaller_percent(&row->smaller))),
 		       J_VALUE("doubts", what_if_doubts_json(a->doubts | a->figures)));
 }
 

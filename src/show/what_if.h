@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 #include "find/memory/replay.h"
+#include "find/memory/smaller.h"
 
 struct trace;
 
@@ -19,6 +20,7 @@ struct what_if_row {
 	struct replay_over_time *over_time;	/* filled when answered; NULL = not asked for */
 	struct replay_answer answer;
 	const char *where;		/* the line that asked for what does not fit; NULL = not known */
+	struct smaller smaller;		/* how much of the batch fits; not asked for: not known */
 	const char *change;		/* `cuwhy fit`: what helps, played back as well; NULL = nothing that was tried */
 };
 

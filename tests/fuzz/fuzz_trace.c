@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "read/recording/damage.h"
 #include "read/recording/event_log.h"
+#include "find/memory/replay.h"
 #include "find/memory/room_played.h"
 #include "read/recording/events.h"
 #include "read/recording/trace_memory.h"
@@ -298,13 +299,17 @@ static bool use_events(const uint8_t *data, size_t size)
 static void use_event_log(struct trace *t)
 {
 	int64_t spare = 0;
+	struct replay *r;
 	struct buf b;
 
 	buf_init(&b, (size_t)64 << 20);
 	if (event_log_pack(&b, t) == 0)
 		use_events((const uint8_t *)b.data, b.len);
 	buf_release(&b);
-	room_played(t, 0, "expandable_segments:True", &spare);
+	r = room_open(t, 0);
+	if (r)
+		room_played(r, "expandable_segments:True", &spare);
+	replay_free(r);
 	sink += (uint64_t)spare;
 }
 

@@ -22,6 +22,7 @@ struct program {
 	struct { uint64_t addr, size, page; } range[64];	/* reserved for expandable segments */
 	size_t ranges;
 	uint32_t lines[4];		/* sites of blocks, at lines of their own */
+	uint32_t parameter_site, gradient_site, state_site;	/* by PyTorch's own code */
 	struct card card;
 	struct allocator *a;
 	struct allocator_driver real;
@@ -129,6 +130,14 @@ static inline void program_begin(struct program *p, const char *version, const c
 		snprintf(line, sizeof(line), "/home/u/train.py:%u:main", 10 + i);
 		p->lines[i] = mm_site(&p->mm, tb_stack(&p->mm.b, line, NULL), 0, CW_MEM_TORCH, 0);
 	}
+	p->parameter_site = mm_site(
+		&p->mm, tb_stack(&p->mm.b, "/usr/lib/python3/site-packages/torch/nn/modules/module.py:5:_apply", NULL),
+		0, CW_MEM_TORCH, 0);
+	p->gradient_site = mm_site(&p->mm, 0, p->mm.site[p->lines[1]].stack, CW_MEM_TORCH, 0);
+	p->mm.site[p->gradient_site].flags = CW_SITE_BACKWARD;
+	p->state_site = mm_site(
+		&p->mm, tb_stack(&p->mm.b, "/usr/lib/python3/site-packages/torch/optim/adam.py:5:_init_group", NULL), 0,
+		CW_MEM_TORCH, 0);
 	p->block_site = p->lines[0];
 	p->page_site = mm_site(&p->mm, 0, 0, CW_MEM_VMM, 0);
 	p->mm.site[p->page_site].library = p->mm.c10;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fit/growth.h"
+#include "find/memory/growth.h"
 #include "dice.h"
 #include "program_make.h"
 

@@ -10,15 +10,6 @@
 #include "find/failure/observe.h"
 #include "read/recording/trace.h"
 
-static const struct cw_tensor *trace_tensors(const struct trace *t, size_t *n)
-{
-	size_t len = 0;
-	const struct cw_tensor *all = trace_chunk(t, CW_CHUNK_TENSORS, &len);
-
-	*n = all ? len / sizeof(*all) : 0;
-	return all;
-}
-
 static bool is_frame(const struct trace *t, const struct cw_frame *f, const struct place *p)
 {
 	return p->file && p->function && !strcmp(trace_string(t, f->file), p->file) &&
@@ -79,9 +70,10 @@ static void tensor_add(struct casefile *c, const struct trace *t, const struct c
 
 void observe_tensors(struct casefile *c, const struct incident *i, const struct trace *t, const struct scene *s)
 {
-	size_t n;
-	const struct cw_tensor *all = trace_tensors(t, &n), *first = NULL;
+	size_t n = 0;
+	const struct cw_tensor *all = trace_chunk(t, CW_CHUNK_TENSORS, &n), *first = NULL;
 
+	n /= sizeof(*all);
 	if (!n || !incident_from(i, CW_SRC_PYTHON) || c->tensors)
 		return;
 	for (size_t k = 0; k < n && !first; k++)

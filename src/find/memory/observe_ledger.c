@@ -14,6 +14,8 @@
 #include "find/memory/leftovers.h"
 #include "find/memory/room.h"
 #include "find/memory/room_played.h"
+#include "find/memory/replay.h"
+#include "find/memory/smaller.h"
 #include "find/memory/trains.h"
 #include "probe/ram.h"
 #include "find/failure/place.h"
@@ -233,6 +235,36 @@ static void fill_earlier(struct casefile *f, const struct incident *i, const str
 	set_bytes(f, FACT_oom_earlier, earlier);
 }
 
+static void fill_smaller(struct casefile *f, const struct trace *t, const struct replay *r)
+{
+	struct replay_question q = replay_same(r);
+	struct smaller s;
+
+	smaller_find(&s, r, &q);
+	fact_set_text(f, FACT_oom_fits_words, smaller_words(&s, t, f->pool));
+	if (s.batch)
+		set_bytes(f, FACT_oom_batch, s.batch);
+	if (s.known && s.batch)
+		set_bytes(f, FACT_oom_fits_size, s.largest);
+	if (s.known) {
+		set_bytes(f, FACT_oom_fits_millionths, s.largest * 1000000 / smaller_whole(&s));
+		set_bytes(f, FACT_oom_fits_percent, smaller_percent(&s));
+		set_bytes(f, FACT_oom_fits_chunks, smaller_chunks(&s));
+	}
+}
+
+static void fill_played(struct casefile *f, struct trace *t, int device, bool packed)
+{
+	struct replay *r = room_open(t, device);
+	int64_t spare;
+
+	if (r && packed && room_played(r, "expandable_segments:True", &spare))
+		fact_set_number(f, FACT_room_expandable, (double)spare);
+	if (r)
+		fill_smaller(f, t, r);
+	replay_free(r);
+}
+
 static void fill_room(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
 		      const struct moment *m, struct kinds *k, const struct leftovers *x)
 {
@@ -241,7 +273,6 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 	uint64_t library = (uint64_t)fact_number(f, FACT_library_bytes, 0);
 	struct room r = {.segments = &l->segments, .blocks = &m->torch, .free = l->part[PART_FREE]};
 	uint64_t others = l->part[PART_PROCESSES], left = 0;
-	int64_t played;
 
 	if (l->segments.kept_free) {
 		set_bytes(f, FACT_pool_bytes, l->segments.kept_free);
@@ -280,8 +311,7 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 		if (way[n].known && way[n].spare >= 0 && way[n].frees > left)
 			left = way[n].frees;
 	fill_ways(f, way, sizeof(way) / sizeof(way[0]), left, &further);
-	if (room_packed(&r) >= 0 && room_played(t, torch->device, "expandable_segments:True", &played))
-		fact_set_number(f, FACT_room_expandable, (double)played);
+	fill_played(f, t, torch->device, room_packed(&r) >= 0);
 	if (fact_number(f, FACT_graph_nodes, 0) > 0 && fact_number(f, FACT_graph_nodes_run, 1) <= 0)
 		fact_set_number(f, FACT_room_no_grad, (double)room_without(&r, activations(m, k, f->pool), 0));
 	fact_set_flag(f, FACT_room_alone,

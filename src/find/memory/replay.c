@@ -665,21 +665,35 @@ size_t replay_requests(const struct replay *r, struct replay_request **list)
 	return n;
 }
 
-struct replay *replay_resized(const struct replay *r, const uint64_t *bytes)
+/* What was there when the events begin is allocated anew: where it was belongs to the sizes that were recorded, and so do the
+ * driver's answers. */
+struct replay *replay_of_steps(const struct replay *r, struct step *step, size_t n, uint32_t blocks)
 {
 	struct replay *out = xcalloc(1, sizeof(*out));
 
 	*out = *r;
-	out->act = NULL;		/* the driver's answers belong to the sizes that were recorded */
+	out->act = NULL;
 	out->n_acts = out->cap_acts = 0;
-	out->step = xcalloc(r->n + 1, sizeof(*out->step));
-	memcpy(out->step, r->step, r->n * sizeof(*out->step));
-	for (size_t i = 0; i < r->n; i++)
-		if (out->step[i].kind == STEP_ALLOC) {
-			out->step[i].units = step_units(*bytes++);
-			out->step[i].slack = 0;
-		}
+	out->start = (struct start){.n = 0};
+	out->step = step;
+	out->n = out->cap = n;
+	out->blocks = blocks;
+	if (r->start.n_held)
+		out->facts.doubts |= 1u << REPLAY_BEFORE;
 	return out;
+}
+
+struct replay *replay_resized(const struct replay *r, const uint64_t *bytes)
+{
+	struct step *step = xcalloc(r->n + 1, sizeof(*step));
+
+	memcpy(step, r->step, r->n * sizeof(*step));
+	for (size_t i = 0; i < r->n; i++)
+		if (step[i].kind == STEP_ALLOC) {
+			step[i].units = step_units(*bytes++);
+			step[i].slack = 0;
+		}
+	return replay_of_steps(r, step, r->n, r->blocks);
 }
 
 struct replay_question replay_same(const struct replay *r)

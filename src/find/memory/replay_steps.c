@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "find/memory/kinds.h"
 #include "read/recording/events.h"
 #include "read/recording/trace_memory.h"
 
@@ -74,6 +75,8 @@ struct reading {
 	int device;
 	const struct cw_site *site;
 	size_t n_sites;
+	struct kinds kinds;
+	uint8_t *purpose;		/* of each site, plus one; 0: not asked for yet */
 	struct book blocks, driver;
 	struct start_segment *reserved_at;	/* ranges of expandable segments that were there at the start */
 	size_t n_reserved, cap_reserved;
@@ -225,6 +228,15 @@ static uint32_t site_stack(const struct reading *g, uint32_t site)
 	return !s ? 0 : s->forward_stack ? s->forward_stack : s->stack;
 }
 
+static uint8_t site_purpose(struct reading *g, uint32_t site)
+{
+	if (!site || site >= g->n_sites)
+		return KIND_OTHER;
+	if (!g->purpose[site])
+		g->purpose[site] = (uint8_t)(kinds_of_site(&g->kinds, site) + 1);
+	return (uint8_t)(g->purpose[site] - 1);
+}
+
 static void read_made(struct reading *g, const struct event *v)
 {
 	struct live one = {.addr = v->addr, .size = v->size}, old;
@@ -246,6 +258,7 @@ static void read_made(struct reading *g, const struct event *v)
 	s->units = step_units(v->size);
 	s->block = one.block;
 	s->stack = site_stack(g, v->site);
+	s->purpose = site_purpose(g, v->site);
 	s->slack = slack < UINT16_MAX ? (uint16_t)slack : UINT16_MAX;
 	s->stream = name_number(&g->r->streams, v->stream);
 	s->pool = g->pool;
@@ -570,6 +583,24 @@ static void read_event(struct reading *g, const struct event *v)
 		g->refused = true;
 }
 
+/* What a library was given for as long as it lives: its code looks like that of any other request. */
+static void name_workspaces(struct reading *g)
+{
+	struct replay *r = g->r;
+	struct pieces p;
+
+	pieces_of_torch(&p, r->trace, UINT64_MAX);
+	for (size_t i = 0; i < p.n; i++) {
+		size_t k = p.list[i].workspace && p.list[i].device == g->device ? r->n : 0;
+
+		while (k > 0 && (r->step[k - 1].kind != STEP_ALLOC || r->step[k - 1].addr != p.list[i].addr))
+			k--;
+		if (k > 0)
+			r->step[k - 1].purpose = KIND_WORKSPACES;
+	}
+	pieces_free(&p);
+}
+
 /* The recorder counts the bytes that it gives to the file. */
 static bool file_is_cut(const struct trace *t, size_t len)
 {
@@ -583,6 +614,7 @@ static bool file_is_cut(const struct trace *t, size_t len)
 int steps_read(struct replay *r, const void *bytes, size_t len, int device, struct err *e)
 {
 	struct reading g = {.r = r, .device = device};
+	struct pool pool = {0};
 	struct events events;
 	struct event v;
 	int rc = events_begin(&events, bytes, len, e);
@@ -590,6 +622,8 @@ int steps_read(struct replay *r, const void *bytes, size_t len, int device, stru
 	if (rc)
 		return rc;
 	g.n_sites = trace_sites(r->trace, &g.site);
+	g.purpose = pool_alloc(&pool, g.n_sites + 1);
+	kinds_init(&g.kinds, r->trace, NULL, false, &pool);
 	name_number(&r->streams, 0);
 	name_number(&r->pools, 0);
 	r->sizes_known = true;
@@ -602,6 +636,7 @@ int steps_read(struct replay *r, const void *bytes, size_t len, int device, stru
 	}
 	for (size_t i = 0; i < r->n_intervals && r->began[i] < r->facts.since; i++)
 		r->began[i] = r->facts.since;
+	name_workspaces(&g);
 	if (g.lost || file_is_cut(r->trace, len))
 		r->facts.doubts |= 1u << REPLAY_LOST;
 	if (g.contradictions)
@@ -612,6 +647,7 @@ int steps_read(struct replay *r, const void *bytes, size_t len, int device, stru
 	book_release(&g.driver);
 	free(g.reserved_at);
 	free(g.unused);
+	pool_release(&pool);
 	return 0;
 }
 

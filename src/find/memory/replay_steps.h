@@ -6,6 +6,7 @@
 #define CUWHY_REPLAY_STEPS_H
 
 #include "allocator/allocator.h"
+#include "case/ledger.h"
 #include "cuwhy/format.h"
 #include "find/memory/replay.h"
 
@@ -24,6 +25,7 @@ struct step {
 	uint16_t slack;			/* ALLOC: units by which the block was larger than the request */
 	uint8_t kind;			/* enum step_kind */
 	uint8_t stream, pool;		/* their numbers */
+	uint8_t purpose;		/* ALLOC: enum ledger_kind, by the code that asked */
 };
 
 /* What PyTorch's allocator asked from the driver in the recording, and got. */
@@ -95,5 +97,8 @@ static inline uint64_t step_asked(const struct step *s)
 /* Fills in the steps, the acts and the start. Anybody may have written the events: nothing in them is trusted. */
 int steps_read(struct replay *r, const void *bytes, size_t len, int device, struct err *e);
 void steps_release(struct replay *r);
+
+/* Other steps, which are its own from now on, of the same program. */
+struct replay *replay_of_steps(const struct replay *r, struct step *step, size_t n, uint32_t blocks);
 
 #endif

@@ -18,6 +18,7 @@
 #include "formats/demangle.h"
 #include "read/recording/recording.h"
 #include "read/recording/seal.h"
+#include "read/recording/torch_version.h"
 #include "read/recording/trace.h"
 #include "read/recording/trace_check.h"
 #include "read/recording/trace_memory.h"
@@ -512,6 +513,14 @@ static void check_header(struct trace *t)
 	}
 }
 
+/* A program that asks about itself: what `cuwhy run` would write at its end. */
+static void name_torch_of_parent(struct cw_header *h)
+{
+	if (!h->torch_version[0] && h->pid == (uint32_t)getppid() &&
+	    memchr(h->torch_path, '\0', sizeof(h->torch_path)))
+		torch_value(h->torch_path, TORCH_VERSION_KEY, h->torch_version, sizeof(h->torch_version));
+}
+
 static bool overlaps(const struct trace *t, size_t off, size_t len)
 {
 	size_t i;
@@ -576,6 +585,7 @@ struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e)
 	t->damage.changed = seal_is_broken(bytes, len);
 	t->damage.intact = seal_holds(bytes, len);
 	check_header(t);
+	name_torch_of_parent(&t->header);
 	trace_read_chunks(t);
 	trace_read_failures(t);
 	return t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How the memory of a program grows with a size (see growth.h).
  */
-#include "fit/growth.h"
+#include "find/memory/growth.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -329,7 +329,26 @@ void growth_init(struct growth *g, const struct growth_recording *list, size_t n
 void growth_release(struct growth *g)
 {
 	free(g->bytes);
+	free(g->alone);
 	*g = (struct growth){.n = 0};
+}
+
+/* Recorded sizes are rounded up already. What may grow is taken to stay, unless that is too much. */
+static double asked_alone(const struct growth *g, size_t i, double size, int lean)
+{
+	bool grows = g->alone[i] == GROWTH_GROWS || (g->alone[i] == GROWTH_MAY && lean < 0);
+
+	return grows ? ceil(g->bytes[i] * size / g->size[0]) : g->bytes[i];
+}
+
+static double asked_at(const struct growth *g, size_t i, double size, int lean)
+{
+	struct growth_point p;
+
+	if (g->alone)
+		return asked_alone(g, i, size, lean);
+	p = growth_point(g->size, g->bytes + i * g->n_sizes, g->n_sizes, size);
+	return p.bytes + lean * p.error;
 }
 
 struct replay *growth_at(const struct growth *g, double size, int lean)
@@ -338,8 +357,7 @@ struct replay *growth_at(const struct growth *g, double size, int lean)
 	struct replay *out;
 
 	for (size_t i = 0; i < g->n; i++) {
-		struct growth_point p = growth_point(g->size, g->bytes + i * g->n_sizes, g->n_sizes, size);
-		double asked = p.bytes + lean * p.error;
+		double asked = asked_at(g, i, size, lean);
 
 		bytes[i] = asked < 1 ? 1 : asked > MOST ? (uint64_t)MOST : (uint64_t)round(asked);
 	}
