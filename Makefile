@@ -342,7 +342,7 @@ $(B)/obj/tests/unit/test_%.o: tests/unit/test_%.c
 $(B)/obj/tests/recorder/%.o: src/recorder/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(REC_FLAGS) $(SANFLAG) -c $< -o $@
 REC_PARTS := $(addprefix $(B)/obj/tests/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o rec_event_log.o)
-REC_GROUPS := $(patsubst %.c,$(B)/obj/%.o,$(shell grep -l '"rec_make.h"' tests/unit/test_*.c))
+REC_GROUPS := $(patsubst %.c,$(B)/obj/%.o,$(shell grep -ls '"rec_make.h"' tests/unit/test_*.c))
 $(REC_GROUPS): $(B)/obj/tests/unit/test_%.o: tests/unit/test_%.c $(REC_PARTS)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(UNIT_CC) -fvisibility=hidden -c $< -o $(@:.o=.alone.o) -MF $(@:.o=.d) -MT $@ && \
