@@ -166,7 +166,10 @@ def desk_of(box, who, **more):
     uid = OTHER if who == "user" and os.geteuid() == 0 else None
     if uid and not (os.path.exists("/usr/bin/python3") and shutil.which("setpriv")):
         raise Skip("nothing that an ordinary user may run")
-    if who == "user" and harness.Run([*(["setpriv", "--reuid", str(uid), "--clear-groups"] if uid else []), "unshare", "-Um", "true"]).status:
+    become = ["setpriv", "--reuid", str(uid), "--clear-groups"] if uid else []
+    if uid and harness.Run([*become, "test", "-r", os.path.join(box.build, "libcuwhy-rec.so")]).status:
+        raise Skip("an ordinary user cannot reach %s" % box.build)
+    if who == "user" and harness.Run([*become, "unshare", "-Um", "true"]).status:
         raise Skip("this system allows no user namespace")
     return Desk(box, uid, **more)
 
