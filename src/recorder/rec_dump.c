@@ -36,7 +36,9 @@
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
 #define LATE_NS		300000000u	/* the driver may report a fault this long after the last call */
 #define MS		1000000ull
-#define SETTLE_NS	(40 * MS)	/* once the GPU runs again after a fault, the error comes 20 to 25 ms later */
+/* What decides that there was no fault is counted in naps, as in rec_look.c: on a busy machine time passes without anything being done. */
+#define NAP_NS		(5 * MS)
+#define SETTLE_NAPS	8		/* 40 ms: once the GPU runs again after a fault, the error comes 20 to 25 ms later */
 #define SOON_NS		(5000 * MS)	/* for a dump to appear: the library that writes it may come from a cold disk */
 #define UNSURE_NS	(1500 * MS)	/* the same, if the driver may have abandoned it */
 #define PATIENCE_NS	(10000 * MS)	/* for it to grow or be complete, or for the driver's error */
@@ -286,7 +288,7 @@ void dump_left(void)
 
 static void nap(void)
 {
-	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
 /* The driver's own error, which comes late. Until then the driver is still resuming and tearing down in this process:
@@ -445,14 +447,13 @@ static bool another_waits(void)
  * late enough to get the error. */
 static bool is_well(CUresult *error)
 {
-	uint64_t until, ticks = rec_ticks();
+	uint64_t ticks = rec_ticks();
 
 	if (!look_last(error))
 		return false;
-	for (until = rec_mono_ns() + SETTLE_NS; rec_mono_ns() < until; nap())
-		if (dump_exists())
-			return false;
-	if (!look_last(error) || dump_exists())
+	for (int i = 0; i < SETTLE_NAPS && !dump_exists(); i++)
+		nap();
+	if (dump_exists() || !look_last(error) || dump_exists())
 		return false;
 	atomic_store(&dump.well_ticks, ticks);
 	return true;
@@ -463,7 +464,7 @@ static bool is_well(CUresult *error)
  * would have seen the error. Where we may not look at the GPU, we wait for that long. */
 static CUresult last_look(bool may_look)
 {
-	uint64_t idle, until;
+	uint64_t idle, naps;
 	CUresult code = 0;
 
 	if (!atomic_load(&dump.armed) || failed_before() || (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED))
@@ -477,9 +478,9 @@ static CUresult last_look(bool may_look)
 		return 0;
 	/* asked once: threads that go on launching must not hold up the end */
 	idle = idle_ns();
-	until = rec_mono_ns() + (idle < LATE_NS ? LATE_NS - idle : 0);
+	naps = idle < LATE_NS ? (LATE_NS - idle + NAP_NS - 1) / NAP_NS : 0;
 	while (!code && !dump_exists()) {
-		if (rec_mono_ns() >= until)
+		if (!naps--)
 			return 0;
 		nap();
 	}

@@ -78,7 +78,7 @@ struct sim_ctx {
 	bool primary;
 	_Atomic int cache_config;
 	_Atomic int sticky;		/* code that every later call returns, or 0 */
-	_Atomic uint64_t stopped_until;	/* sim_clock_ns(): a fault is being handled, and no kernel starts before */
+	_Atomic bool stopped;		/* a fault is being handled: no kernel starts */
 	_Atomic int blocking;		/* streams that synchronize with the legacy stream */
 	_Atomic uint64_t grids;		/* kernels and fills so far; threads may share a number */
 	_Atomic unsigned int peers;	/* devices whose memory its kernels may touch */

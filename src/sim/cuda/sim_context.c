@@ -70,7 +70,7 @@ static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 	ctx->primary = false;
 	atomic_store(&ctx->cache_config, 0);
 	atomic_store(&ctx->sticky, 0);
-	atomic_store(&ctx->stopped_until, 0);
+	atomic_store(&ctx->stopped, false);
 	atomic_store(&ctx->blocking, 0);
 	atomic_store(&ctx->grids, 1);		/* the driver's own first */
 	atomic_store(&ctx->peers, 0);

@@ -113,7 +113,9 @@ static void *raise_late(void *arg)
 		write_slowly(hidden, late.plan.path);
 		return NULL;
 	}
-	sleep_ms(LATE);
+	sleep_ms(STOPPED);
+	atomic_store(&late.ctx->stopped, false);
+	sleep_ms(LATE - STOPPED);
 	if (sim.config.late_dumps)
 		rename(hidden, late.plan.path);
 	sim_ctx_fail(late.ctx, late.code);
@@ -134,8 +136,9 @@ static bool raised_late(struct sim_ctx *ctx, int code, const struct sim_dump_pla
 	if (sim.config.error_first)
 		sim_ctx_fail(ctx, late->code);
 	if (sim.config.late_dumps)
-		atomic_store(&ctx->stopped_until, sim_clock_ns() + STOPPED * 1000000ull);
+		atomic_store(&ctx->stopped, true);
 	if (pthread_create(&thread, NULL, raise_late, late) != 0) {
+		atomic_store(&ctx->stopped, false);
 		free(late);
 		return false;
 	}

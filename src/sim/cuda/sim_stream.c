@@ -24,9 +24,7 @@ uint64_t sim_clock_ns(void)
 
 bool sim_ctx_stopped(const struct sim_ctx *ctx)
 {
-	uint64_t until = atomic_load_explicit(&ctx->stopped_until, memory_order_acquire);
-
-	return SIM_UNLIKELY(until) && sim_clock_ns() < until;
+	return SIM_UNLIKELY(atomic_load_explicit(&ctx->stopped, memory_order_acquire));
 }
 
 static inline void pause_cpu(void)
