@@ -128,7 +128,7 @@ static struct text_source *file_of(const struct evidence *e)
 	return s;
 }
 
-/* What was printed is not in these recordings: its words are added to the case as they would be. */
+/* What was printed is not in these recordings: it is added to the case as it would be. */
 static struct verdict *judge_printed(const struct evidence *e, const struct inputs_beside *beside)
 {
 	struct verdict *v = verdict_new("unknown");
@@ -139,6 +139,7 @@ static struct verdict *judge_printed(const struct evidence *e, const struct inpu
 	case_observer(c, RECORDING_OBSERVER);
 	case_observe(c, GROUP_python);
 	fact_set_text(c, FACT_printed_text, e->printed);
+	fact_set_number(c, FACT_printed_asserts, strstr(e->printed, "Assertion `") != NULL);
 	if (e->type)
 		raised = pool_printf(
 			&v->pool,
@@ -250,7 +251,7 @@ struct row {
 
 /* With both, the answer is this one; without one of them it is another one, or less certain. */
 static const struct row decides[] = {
-	{EXCEPTION, PRINTED, "label-out-of-range", "certain", {"n_classes"}, {ASSERTED, .printed = LABELS}},
+	{EXCEPTION, PRINTED, "label-out-of-range", "likely", {"n_classes"}, {ASSERTED, .printed = LABELS}},
 	{EXCEPTION, KERNEL_LOG, "host-memory", "certain", {"Killed process 4242"},
 	 {WORKER, .klog = "Memory cgroup out of memory: Killed process 4242 (pt_data_worker) total-vm:1kB"}},
 	{EXCEPTION, DUMP, "misaligned-address", "certain", {"misaligned"},
@@ -268,7 +269,7 @@ static const struct row decides[] = {
 	{EXCEPTION, LOG, "label-out-of-range", "certain", {"n_classes"},
 	 {ASSERTED, .log = LABELS TRACEBACK("RuntimeError: CUDA error: device-side assert triggered")}},
 	{PRINTED, DUMP, "label-out-of-range", "certain", {"n_classes"}, {.printed = LABELS, .dump = FAULT_ASSERT, .call = 710}},
-	{PRINTED, CALL, "label-out-of-range", "certain", {"n_classes"}, {.printed = LABELS, .call = 710}},
+	{PRINTED, CALL, "label-out-of-range", "likely", {"n_classes"}, {.printed = LABELS, .call = 710}},
 	{KERNEL_LOG, CALL, "gpu-lost", "likely", {"Xid 79"}, {.call = 719, .klog = BUS}},
 	{KERNEL_LOG, LOG, "gpu-lost", "likely", {"Xid 79"},
 	 {.call = 719, .klog = BUS, .log = TRACEBACK("RuntimeError: CUDA error: unspecified launch failure")}},
