@@ -126,7 +126,7 @@ help:
 ## make format      format the C files (clang-format-14)
 ## make format-web  format the report page's JavaScript
 ## make check-decided  the rules about texts that decide nothing on reports of others: CASES=file or folder has more reports than the repository
-## make docs        docs/facts.md and docs/causes, from the tables and kb
+## make docs        docs/causes, from kb
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
 ## make install     into $(DESTDIR)$(PREFIX); make uninstall takes it away again
 ##
@@ -420,10 +420,9 @@ check-decided: parts $(B)/tests/many
 check-advice: parts
 	@$(PYTHON) tests/commands/check.py $(B)
 
-# The pages that are made from tables: after a fact, a cause or a sentence was added.
+# The pages of the causes: after a cause or a sentence was added.
 .PHONY: docs
 docs: parts
-	@$(B)/cuwhy _document facts > $(B)/facts.md && mv $(B)/facts.md docs/facts.md
 	@$(PYTHON) tools/render_causes.py $(B)
 
 # After texts were added: what their words say.
@@ -571,7 +570,7 @@ check-tsan:
 check-inject: parts
 	@$(PYTHON) tests/inject/run.py --build $(B)
 
-# Suites that others wrote, with and without cuwhy (docs/wild.md). Nothing of them is in the repository.
+# Suites that others wrote, with and without cuwhy (docs/develop/wild.md). Nothing of them is in the repository.
 check-wild: parts
 	@test -n "$(WILD)" || { echo "make check-wild WILD=FOLDER: the folder with the sources of the suites; it may be empty, then you are told what to fetch" >&2; exit 2; }
 	@$(PYTHON) tests/wild/run.py --build $(B) --python $(PYTHON) --wild $(WILD) $(WILD_OPTIONS)

@@ -8,7 +8,7 @@
  *
  * The writer may be killed at any instruction. So every record is valid by itself (a slot carries
  * its own sequence number, written last), counters only grow, and the reader trusts nothing
- * that it has not checked against the size of the file. docs/format.md explains all of it.
+ * that it has not checked against the size of the file. docs/develop/format.md explains all of it.
  */
 #ifndef CUWHY_FORMAT_H
 #define CUWHY_FORMAT_H

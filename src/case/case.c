@@ -323,13 +323,12 @@ void facts_document(FILE *out)
 {
 	static const char *const kinds[] = {"number", "text", "flag", "three numbers"};
 
-	fputs("<!-- SPDX-License-Identifier: Apache-2.0 -->\n# Facts\n\n"
+	fputs("# Facts\n\n"
 	      "What a cause file (`kb/causes/*.md`) can use in its expressions. Every fact is known or unknown; an\n"
 	      "expression over an unknown fact is unknown, and a rule that needs it does not fire. A group that no input\n"
 	      "observed does not apply: rules that rest on it neither fire nor count as unchecked, sentences that name it are\n"
 	      "left out. Only its heads (in bold), which say whether there is any of it, read as none: no, \"\", 0. The last column\n"
-	      "is the key in the verdict's JSON.\n"
-	      "This page is generated from `src/case/case.def`: `make docs`.\n",
+	      "is the key in the verdict's JSON.\n",
 	      out);
 	for (int g = 0; g < GROUP_COUNT; g++) {
 		fprintf(out, "\n## %s\n\n%s\n\n| fact | type | what it says | JSON |\n| --- | --- | --- | --- |\n",

@@ -226,7 +226,7 @@ const char *fact_place(const struct casefile *c, enum fact_id id);	/* NULL when 
 /* Did the error of this case come from this input? */
 bool case_is_from(const struct casefile *c, const char *observer);
 
-/* docs/facts.md: for people who write causes. */
+/* All facts, by group, as Markdown: for people who write causes. */
 void facts_document(FILE *out);
 
 #endif

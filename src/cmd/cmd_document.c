@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cuwhy _document`: prints a man page (man [COMMAND]) or a completion (bash, zsh, fish), generated from the tables that -h prints, or
- * docs/facts.md (facts). The build calls it.
+ * all facts that rules can use (facts). The build calls it.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The knowledge base: one file per cause (kb/causes/<id>.md) and the signs that their rules use (kb/signs). It is read when cuwhy is built
- * (knowledge/compile), and linked in as these structures. docs/cause-files.md describes the files.
+ * (knowledge/compile), and linked in as these structures. docs/develop/cause-files.md describes the files.
  */
 #ifndef CUWHY_KB_H
 #define CUWHY_KB_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads which exceptions a GPU core dump is about, and nothing else: pread calls, once in the life of a
- * failing process. src/dump reads the rest, later and in another process. docs/coredump.md has the layout.
+ * failing process. src/dump reads the rest, later and in another process. docs/develop/coredump.md has the layout.
  */
 #include <elf.h>
 #include <fcntl.h>

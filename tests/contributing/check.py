@@ -164,7 +164,7 @@ def add_datum(tree):
     tree.insert("src/case/case.def", 'FACT(process_wishes, "process.wishes", NUMBER, "process.wishes", "how many wishes there were")\n', after="FACT(process_sim,")
     tree.insert("src/find/failure/observe.c", "\tif (h->wishes)\n\t\tfact_set_number(f, FACT_process_wishes, (double)h->wishes);\n", after="\tfact_set_flag(f, FACT_process_sim, h->sim);")
     tree.insert("docs/json.md", "| `process.wishes` | number or null | how many wishes there were |\n", after="| `process.pid` |")
-    tree.insert("docs/format.md", "\nFrom 2.%d on, `wishes` in the header says how many wishes there were.\n" % (minor + 1), after="name, type, shape, device; never contents.")
+    tree.insert("docs/develop/format.md", "\nFrom 2.%d on, `wishes` in the header says how many wishes there were.\n" % (minor + 1), after="name, type, shape, device; never contents.")
     tree.write("tests/e2e/rules_json.py", tree.read("tests/e2e/rules_json.py") + '''
 
 def rule__wishes_are_recorded(box):

@@ -5,7 +5,7 @@
     tests/gpu/late.py [--build build] [--gpu sim:tiny,late_dumps] [--measure] [name…]
 
 With core dumps armed, the driver lets the call that waits for such a kernel return 0; the recorder looks at the GPU
-before it believes that (docs/coredump.md). Programs run without cuwhy side by side, and under it one after another,
+before it believes that (docs/develop/coredump.md). Programs run without cuwhy side by side, and under it one after another,
 because the driver takes longer when several programs fault at once. A name is part of a program's name. Without a GPU
 everything is skipped, with a message.
 """

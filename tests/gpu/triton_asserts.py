@@ -7,7 +7,7 @@
 Every kind of assertion (triton_asserting.py), and every way in which a program may notice it (NOTICES below), each once, or with --all in all
 combinations: without cuwhy, under it, and under it with --no-core-dump. What counts is the error number: of PyTorch's exception, and of the driver's calls afterwards. Of each dump
 that was left, a line says whether it is complete, and which exceptions its lanes and multiprocessors have, because with
-dumps armed the driver reports 719 for an assertion, and the recorder goes by the dump to make it 710 (docs/coredump.md). A name is part of `kind.notice`.
+dumps armed the driver reports 719 for an assertion, and the recorder goes by the dump to make it 710 (docs/develop/coredump.md). A name is part of `kind.notice`.
 Status 1: a number differs, or a verdict names no assertion. Without a GPU, PyTorch or Triton everything is skipped, with a message. --gpu tries the
 program itself: nothing fails on a simulated GPU, and the numbers must all be 0.
 """

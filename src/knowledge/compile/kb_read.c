@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the knowledge base: first the signs (kb/signs), then the cause files, which use them (docs/cause-files.md).
+ * Reads the knowledge base: first the signs (kb/signs), then the cause files, which use them (docs/develop/cause-files.md).
  * Reads line by line and compiles every expression and template immediately, into the form that is linked into cuwhy.
  */
 #include <ctype.h>
