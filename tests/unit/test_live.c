@@ -313,6 +313,73 @@ static void verdict__every_wait_has_its_cause(void **state)
 		check_wait(rows[i].waits, false, rows[i].cause, rows[i].sure);
 }
 
+/* A circle of locks, as what CPython writes down about owners (`sure`) or as the blocks that threads seem to be in show it. */
+static void check_circle(bool sure, bool wakes, bool timed, enum certainty expected)
+{
+	struct verdict *v = verdict_new("unknown");
+
+	fact_set_flag(&v->c, FACT_live_is, true);
+	fact_set_text(&v->c, FACT_live_waits, "lock");
+	fact_set_flag(&v->c, FACT_live_deadlock, true);
+	fact_set_flag(&v->c, FACT_live_deadlock_sure, sure);
+	fact_set_flag(&v->c, FACT_live_deadlock_timed, timed);
+	fact_set_text(&v->c, FACT_live_wakes, wakes ? "thread 7 gives up after a while" : "");
+	verdict_judge(v);
+	assert_string_equal(verdict_cause(v), "hang-deadlock");
+	assert_int_equal(v->sure, expected);
+	assert_int_equal(v->n_candidates, 1);
+	verdict_free(v);
+}
+
+static void verdict__a_circle_is_as_sure_as_its_owners_and_what_may_end_it(void **state)
+{
+	(void)state;
+	check_circle(true, false, false, SURE_CERTAIN);
+	check_circle(true, true, false, SURE_LIKELY);
+	check_circle(true, true, true, SURE_POSSIBLE);
+	check_circle(false, false, false, SURE_LIKELY);
+	check_circle(false, true, false, SURE_POSSIBLE);
+	check_circle(false, true, true, SURE_POSSIBLE);
+}
+
+static void verdict__a_process_can_wait_for_its_own_file_lock(void **state)
+{
+	static const char *const reason =
+		"it waits in flock for a lock that it has itself, through another descriptor of the same file";
+	struct verdict *v = verdict_new("unknown");
+
+	(void)state;
+	fact_set_flag(&v->c, FACT_live_is, true);
+	fact_set_flag(&v->c, FACT_live_deadlock, false);
+	fact_set_text(&v->c, FACT_live_waits, "file-lock");
+	fact_set_text(&v->c, FACT_live_wakes, "");
+	fact_set_text(&v->c, FACT_live_peer, "it is this process itself, which has the file open twice");
+	fact_set_number(&v->c, FACT_live_peer_pid, 0);
+	verdict_judge(v);
+	assert_string_equal(verdict_cause(v), "hang-input-output");
+	assert_int_equal(v->sure, SURE_LIKELY);
+	assert_string_equal(v->because, reason);
+	verdict_free(v);
+}
+
+/* NVML's figure is of one moment: whether a real GPU happens to be busy is not for a test to hope. */
+static void verdict__a_wait_for_a_busy_gpu_is_a_kernel_that_runs(void **state)
+{
+	(void)state;
+	for (int percent = 0; percent <= 100; percent += 100) {
+		struct verdict *v = verdict_new("unknown");
+
+		fact_set_flag(&v->c, FACT_live_is, true);
+		fact_set_flag(&v->c, FACT_live_deadlock, false);
+		fact_set_text(&v->c, FACT_live_waits, "cuda");
+		fact_set_number(&v->c, FACT_live_utilization, percent);
+		verdict_judge(v);
+		assert_string_equal(verdict_cause(v), "kernel-hang");
+		assert_int_equal(v->sure, percent ? SURE_LIKELY : SURE_POSSIBLE);
+		verdict_free(v);
+	}
+}
+
 static int end(void **state)
 {
 	(void)state;
@@ -336,6 +403,9 @@ int main(void)
 		cmocka_unit_test(verdict__every_wait_has_its_cause),
 		cmocka_unit_test(verdict__what_may_still_get_on_is_possible),
 		cmocka_unit_test(verdict__what_something_may_end_by_itself_is_possible),
+		cmocka_unit_test(verdict__a_circle_is_as_sure_as_its_owners_and_what_may_end_it),
+		cmocka_unit_test(verdict__a_process_can_wait_for_its_own_file_lock),
+		cmocka_unit_test(verdict__a_wait_for_a_busy_gpu_is_a_kernel_that_runs),
 		cmocka_unit_test(target__mappings_are_found_by_address_and_name),
 	};
 
