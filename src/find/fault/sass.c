@@ -13,8 +13,6 @@ enum layout {
 /* Widths of 16 and more are bytes; the others say where the width is written. */
 enum { WIDTH_SIZE = 1, WIDTH_TYPE, WIDTH_FLOAT, WIDTH_COPY, WIDTH_16 = 16, WIDTH_32 = 32 };
 
-#define OP_TRAP		0x95c	/* BPT */
-
 struct op {
 	uint16_t code;
 	const char *name;
@@ -25,19 +23,19 @@ struct op {
 };
 
 static const struct op ops[] = {
-#define OP(code, name, kind, space, layout, width) \
+#define ACCESS(code, name, kind, space, layout, width) \
 	{code, name, SASS_##kind, SASS_##space, LAYOUT_##layout, WIDTH_##width},
 #include "find/fault/sass_ops.def"
 };
 
 /* Where an opcode is in `ops`, from 1. */
 enum {
-#define OP(code, name, kind, space, layout, width) OP_##code,
+#define ACCESS(code, name, kind, space, layout, width) ACCESS_##code,
 #include "find/fault/sass_ops.def"
 };
 
 static const uint8_t op_at[4096] = {
-#define OP(code, name, kind, space, layout, width) [code] = OP_##code + 1,
+#define ACCESS(code, name, kind, space, layout, width) [code] = ACCESS_##code + 1,
 #include "find/fault/sass_ops.def"
 };
 
@@ -184,7 +182,7 @@ bool sass_decode(const uint8_t *code, unsigned arch, struct sass *s)
 		return false;
 	s->guard = (int)bits(&w, 12, 3);
 	s->guard_not = bits(&w, 15, 1);
-	if (bits(&w, 0, 12) == OP_TRAP)
+	if (bits(&w, 0, 12) == OPCODE(OP_BPT, 4))
 		s->kind = SASS_TRAP;
 	if (!op)
 		return false;
@@ -251,11 +249,11 @@ bool sass_disturbs(const uint8_t *code, unsigned arch, const struct sass *s)
 {
 	struct word w = word_of(code);
 	struct sass other;
-	unsigned op = (unsigned)bits(&w, 0, 12), group = op & 0x1ff;
+	uint32_t op = (uint32_t)bits(&w, 0, 12);
 	int dest = (int)bits(&w, 16, 8);
 
 	/* branches, calls, returns and other control flow; EXIT and BSSY continue with the next instruction */
-	if (group >= 0x140 && group <= 0x15f && op != 0x94d && op != 0x945)
+	if (is_control(&w) && op != OPCODE(OP_EXIT, 4) && op != OPCODE(OP_BSSY, 4))
 		return true;
 	/* for other accesses it is known what they write; stores write nothing */
 	if (sass_decode(code, arch, &other))
