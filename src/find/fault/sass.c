@@ -166,9 +166,10 @@ static void decode_dest(struct sass *s, const struct op *op, const struct word *
 {
 	if (s->kind != SASS_LOAD && s->kind != SASS_ATOMIC)
 		return;
-	if (op->layout == LAYOUT_COPY || bits(w, 16, 8) == R_NONE)
+	if (op->layout == LAYOUT_COPY)
 		return;
-	s->dest = (int)bits(w, 16, 8);
+	s->dest = reg_at(w, 16);
+	s->second = op->layout == LAYOUT_LOAD256 ? reg_at(w, 64) : -1;
 	s->dest_regs = op->layout == LAYOUT_LOAD256 ? 4 : s->width > 4 ? (s->width + 3) / 4 : 1;
 }
 
@@ -177,7 +178,7 @@ bool sass_decode(const uint8_t *code, unsigned arch, struct sass *s)
 	struct word w = word_of(code);
 	const struct op *op = find_op((uint16_t)bits(&w, 0, 12));
 
-	*s = (struct sass){.name = "", .reg = -1, .ureg = -1, .descriptor = -1, .dest = -1, .guard = 7};
+	*s = (struct sass){.name = "", .reg = -1, .ureg = -1, .descriptor = -1, .dest = -1, .second = -1, .guard = 7};
 	if (arch < SASS_ARCH_MIN || arch > SASS_ARCH_MAX)
 		return false;
 	s->guard = (int)bits(&w, 12, 3);
@@ -240,9 +241,15 @@ static bool regs_overlap(int a, unsigned n_a, int b, unsigned n_b)
 	return a >= 0 && b >= 0 && a < b + (int)n_b && b < a + (int)n_a;
 }
 
+static bool overwrites(const struct sass *by, const struct sass *s)
+{
+	return regs_overlap(by->dest, by->dest_regs, s->reg, s->reg_64 ? 2 : 1) ||
+	       regs_overlap(by->second, by->dest_regs, s->reg, s->reg_64 ? 2 : 1);
+}
+
 bool sass_overwrites_address(const struct sass *s)
 {
-	return regs_overlap(s->dest, s->dest_regs, s->reg, s->reg_64 ? 2 : 1);
+	return overwrites(s, s);
 }
 
 bool sass_disturbs(const uint8_t *code, unsigned arch, const struct sass *s)
@@ -257,7 +264,7 @@ bool sass_disturbs(const uint8_t *code, unsigned arch, const struct sass *s)
 		return true;
 	/* for other accesses it is known what they write; stores write nothing */
 	if (sass_decode(code, arch, &other))
-		return regs_overlap(other.dest, other.dest_regs, s->reg, s->reg_64 ? 2 : 1);
+		return overwrites(&other, s);
 	/* an instruction writes at most four registers from its destination on, and the same for uniform ones */
 	return (dest != R_NONE && regs_overlap(dest, 4, s->reg, s->reg_64 ? 2 : 1)) ||
 	       regs_overlap(dest & 0x7f, 4, s->ureg, 2);

@@ -210,8 +210,10 @@ bool cell_forget(const struct cell_run *run, struct cell_state *s, const uint8_t
 		if (preds >> i & 1)
 			cell_set_predicate(s, is_uniform(&w), i, cell_unknown());
 	if (sass_decode(code, run->t->arch, &a)) {
-		for (i = 0; a.dest >= 0 && i < a.dest_regs; i++)
-			cell_set_reg(s, false, a.dest + (int)i, cell_unknown());
+		for (i = 0; i < a.dest_regs; i++) {
+			cell_set_reg(s, false, a.dest < 0 ? -1 : a.dest + (int)i, cell_unknown());
+			cell_set_reg(s, false, a.second < 0 ? -1 : a.second + (int)i, cell_unknown());
+		}
 		return true;
 	}
 	sass_move(code, run->t->arch, &m);
