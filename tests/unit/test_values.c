@@ -317,6 +317,31 @@ static void number__halves_are_what_the_kernel_compared(void **state)
 	assert_int_equal(checked_integer((const uint8_t *)"\xff\x01\x00\x00\x00\x00\x00\x00", 1), 255);
 }
 
+/* A load of 256 bits has two destinations of four registers: the pointer in the second one (R12) is gone after it. */
+static void access__the_widest_load_overwrites_both_its_destinations(void **state)
+{
+	static const uint64_t code[] = {
+		0x0000e000ff027b82, 0x000e220000000a00, /* LDC.64 R2, c[0x0][0x380] */
+		0x0000e200ff0c7b82, 0x000e220000000a00, /* LDC.64 R12, c[0x0][0x388] */
+		0xfe0000040208797e, 0x001eaa000812190c, /* LDG.E.ENL2.256 R12, R8, desc[UR4][R2.64] */
+		0x000000060c007986, 0x000fe2000c101b04, /* STG.E.64 desc[UR4][R12.64], R6 */
+		0x000000000000794d, 0x000fea0003800000, /* EXIT */
+	};
+	static const struct row row = {
+		.arch = 100, .kind = "s32", .params_offset = 0x380, .code = code, .n = sizeof(code) / 8};
+	struct sass_found f;
+	struct launch l;
+
+	(void)state;
+	launch_make(&l, &row);
+	assert_int_equal(sass_run(&l.t, AM_CODE + 2 * SASS_BYTES, true, STEPS, &f), SASS_END_THERE);
+	assert_true(f.address_known && f.pointer == 0);
+	assert_int_equal(sass_run(&l.t, AM_CODE + 3 * SASS_BYTES, true, STEPS, &f), SASS_END_THERE);
+	assert_false(f.address_known);
+	assert_int_equal(f.pointer, -1);
+	free(l.image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +353,7 @@ int main(void)
 		cmocka_unit_test(run__registers_of_the_dump_are_compared),
 		cmocka_unit_test(once__loops_and_functions_are_seen),
 		cmocka_unit_test(number__halves_are_what_the_kernel_compared),
+		cmocka_unit_test(access__the_widest_load_overwrites_both_its_destinations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -438,7 +438,7 @@ static void find_where(struct hunt *h)
 	struct culprit *c = h->c;
 	struct image_function f;
 
-	c->insn = (struct sass){.name = "", .reg = -1, .ureg = -1, .descriptor = -1, .dest = -1};
+	c->insn = (struct sass){.name = "", .reg = -1, .ureg = -1, .descriptor = -1, .dest = -1, .second = -1};
 	if (c->source == CULPRIT_NOWHERE)
 		return;
 	find_kernel(h);

@@ -13,8 +13,6 @@ enum layout {
 /* Widths of 16 and more are bytes; the others say where the width is written. */
 enum { WIDTH_SIZE = 1, WIDTH_TYPE, WIDTH_FLOAT, WIDTH_COPY, WIDTH_16 = 16, WIDTH_32 = 32 };
 
-#define OP_TRAP		0x95c	/* BPT */
-
 struct op {
 	uint16_t code;
 	const char *name;
@@ -25,19 +23,19 @@ struct op {
 };
 
 static const struct op ops[] = {
-#define OP(code, name, kind, space, layout, width) \
+#define ACCESS(code, name, kind, space, layout, width) \
 	{code, name, SASS_##kind, SASS_##space, LAYOUT_##layout, WIDTH_##width},
 #include "find/fault/sass_ops.def"
 };
 
 /* Where an opcode is in `ops`, from 1. */
 enum {
-#define OP(code, name, kind, space, layout, width) OP_##code,
+#define ACCESS(code, name, kind, space, layout, width) ACCESS_##code,
 #include "find/fault/sass_ops.def"
 };
 
 static const uint8_t op_at[4096] = {
-#define OP(code, name, kind, space, layout, width) [code] = OP_##code + 1,
+#define ACCESS(code, name, kind, space, layout, width) [code] = ACCESS_##code + 1,
 #include "find/fault/sass_ops.def"
 };
 
@@ -168,9 +166,10 @@ static void decode_dest(struct sass *s, const struct op *op, const struct word *
 {
 	if (s->kind != SASS_LOAD && s->kind != SASS_ATOMIC)
 		return;
-	if (op->layout == LAYOUT_COPY || bits(w, 16, 8) == R_NONE)
+	if (op->layout == LAYOUT_COPY)
 		return;
-	s->dest = (int)bits(w, 16, 8);
+	s->dest = reg_at(w, 16);
+	s->second = op->layout == LAYOUT_LOAD256 ? reg_at(w, 64) : -1;
 	s->dest_regs = op->layout == LAYOUT_LOAD256 ? 4 : s->width > 4 ? (s->width + 3) / 4 : 1;
 }
 
@@ -179,12 +178,12 @@ bool sass_decode(const uint8_t *code, unsigned arch, struct sass *s)
 	struct word w = word_of(code);
 	const struct op *op = find_op((uint16_t)bits(&w, 0, 12));
 
-	*s = (struct sass){.name = "", .reg = -1, .ureg = -1, .descriptor = -1, .dest = -1, .guard = 7};
+	*s = (struct sass){.name = "", .reg = -1, .ureg = -1, .descriptor = -1, .dest = -1, .second = -1, .guard = 7};
 	if (arch < SASS_ARCH_MIN || arch > SASS_ARCH_MAX)
 		return false;
 	s->guard = (int)bits(&w, 12, 3);
 	s->guard_not = bits(&w, 15, 1);
-	if (bits(&w, 0, 12) == OP_TRAP)
+	if (bits(&w, 0, 12) == OPCODE(OP_BPT, 4))
 		s->kind = SASS_TRAP;
 	if (!op)
 		return false;
@@ -242,24 +241,30 @@ static bool regs_overlap(int a, unsigned n_a, int b, unsigned n_b)
 	return a >= 0 && b >= 0 && a < b + (int)n_b && b < a + (int)n_a;
 }
 
+static bool overwrites(const struct sass *by, const struct sass *s)
+{
+	return regs_overlap(by->dest, by->dest_regs, s->reg, s->reg_64 ? 2 : 1) ||
+	       regs_overlap(by->second, by->dest_regs, s->reg, s->reg_64 ? 2 : 1);
+}
+
 bool sass_overwrites_address(const struct sass *s)
 {
-	return regs_overlap(s->dest, s->dest_regs, s->reg, s->reg_64 ? 2 : 1);
+	return overwrites(s, s);
 }
 
 bool sass_disturbs(const uint8_t *code, unsigned arch, const struct sass *s)
 {
 	struct word w = word_of(code);
 	struct sass other;
-	unsigned op = (unsigned)bits(&w, 0, 12), group = op & 0x1ff;
+	uint32_t op = (uint32_t)bits(&w, 0, 12);
 	int dest = (int)bits(&w, 16, 8);
 
 	/* branches, calls, returns and other control flow; EXIT and BSSY continue with the next instruction */
-	if (group >= 0x140 && group <= 0x15f && op != 0x94d && op != 0x945)
+	if (is_control(&w) && op != OPCODE(OP_EXIT, 4) && op != OPCODE(OP_BSSY, 4))
 		return true;
 	/* for other accesses it is known what they write; stores write nothing */
 	if (sass_decode(code, arch, &other))
-		return regs_overlap(other.dest, other.dest_regs, s->reg, s->reg_64 ? 2 : 1);
+		return overwrites(&other, s);
 	/* an instruction writes at most four registers from its destination on, and the same for uniform ones */
 	return (dest != R_NONE && regs_overlap(dest, 4, s->reg, s->reg_64 ? 2 : 1)) ||
 	       regs_overlap(dest & 0x7f, 4, s->ureg, 2);

@@ -34,6 +34,7 @@ struct sass {
 	bool guard_not;
 	int dest;		/* first register that a load or atomic overwrites, -1 = none */
 	unsigned dest_regs;
+	int second;		/* of the widest loads: the first of as many others, -1 = none */
 };
 
 /* `arch` is major * 10 + minor. False when the architecture is unknown or the instruction accesses no memory

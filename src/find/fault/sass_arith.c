@@ -30,7 +30,7 @@ bool run_widen(struct cell_state *s, const struct word *w)
 	struct cell c = cell_reg(s, false, reg_at(w, 32));
 	unsigned half = (unsigned)bits(w, 60, 2);
 
-	if (bits(w, 0, 12) != 0x230 || bits(w, 40, 20) || half < 2 || bits(w, 62, 1))
+	if (bits(w, 0, 12) != OPCODE(OP_HADD2, 1) || bits(w, 40, 20) || half < 2 || bits(w, 62, 1))
 		return false;
 	/* on 7.5 it is the first operand, and the second one is minus zero */
 	if (reg_at(w, 32) < 0 && bits(w, 63, 1) && (modifiers(w) & ~0xcu) == 0x40) {
@@ -51,8 +51,8 @@ bool run_widen(struct cell_state *s, const struct word *w)
 /* The conversions of integer division; the reciprocal is approximate, which its code expects. */
 bool run_convert(struct cell_run *run, struct cell_state *s, const struct word *w)
 {
-	uint32_t op = (uint32_t)bits(w, 0, 9), mods = modifiers(w);
-	bool wide_in = op == 0x112, wide_out = op == 0x111 || op == 0x110;
+	uint32_t op = operation_of(w), mods = modifiers(w);
+	bool wide_in = op == OP_I2F_64, wide_out = op == OP_F2I_64 || op == OP_F2F_64;
 	struct sass_source from;
 	int to = reg_at(w, 16);
 	struct cell c, hi;
@@ -70,24 +70,24 @@ bool run_convert(struct cell_run *run, struct cell_state *s, const struct word *
 	}
 	c.raw = false;
 	c.base = 0;
-	if (op == 0x106 && (mods == 0x2090 || mods == 0x2094)) {	/* I2F.U32.RP, I2F.RP */
+	if (op == OP_I2F && (mods == 0x2090 || mods == 0x2094)) {	/* I2F.U32.RP, I2F.RP */
 		double v = mods == 0x2090 ? (double)(uint32_t)in : (double)(int32_t)in;
 		float f = (float)v;
 
 		out = float_bits((double)f < v ? nextafterf(f, INFINITY) : f);
-	} else if (op == 0x112 && mods == 0x3090) {	/* I2F.U64.RP */
+	} else if (op == OP_I2F_64 && mods == 0x3090) {	/* I2F.U64.RP */
 		float f = (float)in;
 
 		out = float_bits((long double)f < (long double)in ? nextafterf(f, INFINITY) : f);
-	} else if (op == 0x108 && mods == 0x10) {	/* MUFU.RCP */
+	} else if (op == OP_MUFU && mods == 0x10) {	/* MUFU.RCP */
 		out = float_bits(1.0f / (float)cell_float((uint32_t)in));
-	} else if (op == 0x105 && mods == 0x21f0) {	/* F2I.FTZ.U32.TRUNC.NTZ */
+	} else if (op == OP_F2I && mods == 0x21f0) {	/* F2I.FTZ.U32.TRUNC.NTZ */
 		d = cell_flushed(cell_float((uint32_t)in), true);
 		out = !(d > 0) ? 0 : d >= 0x1p32 ? 0xffffffffu : (uint32_t)d;
-	} else if (op == 0x111 && mods == 0x20d8) {	/* F2I.U64.TRUNC */
+	} else if (op == OP_F2I_64 && mods == 0x20d8) {	/* F2I.U64.TRUNC */
 		d = cell_float((uint32_t)in);
 		out = !(d > 0) ? 0 : d >= 0x1p64 ? ~0ull : (uint64_t)d;
-	} else if (op == 0x110 && mods == 0x2018) {	/* F2F.F64.F32 */
+	} else if (op == OP_F2F_64 && mods == 0x2018) {	/* F2F.F64.F32 */
 		d = cell_float((uint32_t)in);
 		memcpy(&out, &d, sizeof(out));
 	} else {

@@ -203,16 +203,17 @@ bool cell_forget(const struct cell_run *run, struct cell_state *s, const uint8_t
 {
 	unsigned i, preds = sass_predicates(code, run->t->arch);
 	struct word w = word_of(code);
-	bool uniform = bits(&w, 0, 9) >> 6 == 2;	/* 0x80 to 0xbf */
 	struct sass_move m;
 	struct sass a;
 
 	for (i = 0; i < 7; i++)
 		if (preds >> i & 1)
-			cell_set_predicate(s, uniform, i, cell_unknown());
+			cell_set_predicate(s, is_uniform(&w), i, cell_unknown());
 	if (sass_decode(code, run->t->arch, &a)) {
-		for (i = 0; a.dest >= 0 && i < a.dest_regs; i++)
-			cell_set_reg(s, false, a.dest + (int)i, cell_unknown());
+		for (i = 0; i < a.dest_regs; i++) {
+			cell_set_reg(s, false, a.dest < 0 ? -1 : a.dest + (int)i, cell_unknown());
+			cell_set_reg(s, false, a.second < 0 ? -1 : a.second + (int)i, cell_unknown());
+		}
 		return true;
 	}
 	sass_move(code, run->t->arch, &m);

@@ -267,7 +267,7 @@ bool run_sel(struct cell_run *run, struct cell_state *s, const struct word *w, b
 /* Minimum and maximum, by a predicate. */
 bool run_minmax(struct cell_run *run, struct cell_state *s, const struct word *w)
 {
-	bool is_vector = bits(w, 0, 9) == 0x048;
+	bool is_vector = operation_of(w) == OP_VIMNMX;
 	bool is_signed = bits(w, is_vector ? 72 : 73, 1);
 	struct cell a = cell_reg(s, false, reg_at(w, 24)), b, p = cell_predicate(s, false, (unsigned)bits(w, 87, 4)), c;
 	struct sass_source from;

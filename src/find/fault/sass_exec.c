@@ -92,8 +92,8 @@ static bool run_uldc(const struct cell_run *run, struct cell_state *s, const str
 	int to = ureg_at(w, 16, run->t->arch);
 	unsigned i;
 
-	if (bits(w, 0, 12) != 0xabb || run->t->arch >= 100 || (mods != 8 && mods != 10) || bits(w, 53, 1) ||
-	    bits(w, 32, 6) || bits(w, 59, 5) || bits(w, 64, 8) || !bits(w, 91, 1) || !index.known)
+	if (bits(w, 0, 12) != OPCODE(OP_ULDC_AT, 5) || run->t->arch >= 100 || (mods != 8 && mods != 10) ||
+	    bits(w, 53, 1) || bits(w, 32, 6) || bits(w, 59, 5) || bits(w, 64, 8) || !bits(w, 91, 1) || !index.known)
 		return false;
 	for (i = 0; i < (mods == 8 ? 1u : 2u); i++)
 		cell_set_reg(s, true, to < 0 ? -1 : to + (int)i,
@@ -223,61 +223,61 @@ static bool run_known(struct cell_run *run, struct cell_state *s, const uint8_t 
 {
 	struct word w = word_of(code);
 
-	switch (bits(&w, 0, 9)) {
-	case 0x003:
+	switch (operation_of(&w)) {
+	case OP_P2R:
 		return bits(&w, 9, 3) == 4 && run_p2r(s, &w);
-	case 0x004:
+	case OP_R2P:
 		return bits(&w, 9, 3) == 4 && run_r2p(s, &w);
-	case 0x005:	/* CS2R of zero */
+	case OP_CS2R:	/* CS2R of zero */
 		if (modifiers(&w) != 0x1ff && modifiers(&w) != 0x0ff)
 			return false;
 		cell_set_reg(s, false, reg_at(&w, 16), cell_number(0));
 		if (modifiers(&w) == 0x1ff)
 			cell_set_reg(s, false, reg_at(&w, 16) < 0 ? -1 : reg_at(&w, 16) + 1, cell_number(0));
 		return true;
-	case 0x007:
+	case OP_SEL:
 		return run_sel(run, s, &w, false, false);
-	case 0x087:
+	case OP_USEL:
 		return run_sel(run, s, &w, true, false);
-	case 0x008:
+	case OP_FSEL:
 		return run_sel(run, s, &w, false, true);
-	case 0x00b:
+	case OP_FSETP:
 		return run_fsetp(run, s, &w, false);
-	case 0x02a:
+	case OP_DSETP:
 		return run_fsetp(run, s, &w, true);
-	case 0x00c:
+	case OP_ISETP:
 		return run_isetp(run, s, &w, false);
-	case 0x08c:
+	case OP_UISETP:
 		return run_isetp(run, s, &w, true);
-	case 0x012:
+	case OP_LOP3:
 		return run_lop3(run, s, code, false);
-	case 0x092:
+	case OP_ULOP3:
 		return run_lop3(run, s, code, true);
-	case 0x013:
+	case OP_IABS:
 		return run_abs(run, s, &w);
-	case 0x016:
+	case OP_PRMT:
 		return run_prmt(run, s, &w, false);
-	case 0x096:
+	case OP_UPRMT:
 		return run_prmt(run, s, &w, true);
-	case 0x017:
-	case 0x048:
+	case OP_IMNMX:
+	case OP_VIMNMX:
 		return run_minmax(run, s, &w);
-	case 0x01c:
+	case OP_PLOP3:
 		return run_plop3(s, &w, false);
-	case 0x09c:
+	case OP_UPLOP3:
 		return run_plop3(s, &w, true);
-	case 0x027:
+	case OP_IMAD_HI:
 		return run_mad_high(run, s, &w);
-	case 0x030:
+	case OP_HADD2:
 		return run_widen(s, &w);
-	case 0x105: case 0x106: case 0x108: case 0x110: case 0x111: case 0x112:
+	case OP_F2I: case OP_I2F: case OP_MUFU: case OP_F2F_64: case OP_F2I_64: case OP_I2F_64:
 		return run_convert(run, s, &w);
-	case 0x0b9:
-		return bits(&w, 0, 12) == 0xab9 && run_small_constant(run, s, &w, true);
-	case 0x0bb:
+	case OP_ULDC:
+		return bits(&w, 0, 12) == OPCODE(OP_ULDC, 5) && run_small_constant(run, s, &w, true);
+	case OP_ULDC_AT:
 		return run_uldc(run, s, &w);
-	case 0x182:
-		return bits(&w, 0, 12) == 0xb82 && run_small_constant(run, s, &w, false);
+	case OP_LDC:
+		return bits(&w, 0, 12) == OPCODE(OP_LDC, 5) && run_small_constant(run, s, &w, false);
 	default:
 		return false;
 	}

@@ -8,7 +8,6 @@
 #include "find/fault/sass_word.h"
 
 #define NO_CARRY	0xf	/* !PT */
-#define UNIFORM		0x080
 
 /* What the bits 72 to 90 mean; all of them belong to one of these. */
 static bool mod(uint32_t mods, unsigned at)
@@ -206,26 +205,26 @@ static bool take_wide(struct sass_math *m, const struct word *w, unsigned arch, 
 
 static bool take_vector(struct sass_math *m, const struct word *w, unsigned arch, uint32_t mods)
 {
-	switch (bits(w, 0, 9)) {
-	case 0x002:
+	switch (operation_of(w)) {
+	case OP_MOV:
 		return arch >= 120 && take_copy(m, w, mods, 0x10f, 2);
-	case 0x010:
+	case OP_IADD3:
 		return take_add(m, w, mods);
-	case 0x011:
+	case OP_LEA:
 		return take_lea(m, w, mods);
-	case 0x012:
+	case OP_LOP3:
 		return take_logic(m, w, mods);
-	case 0x019:
+	case OP_SHF:
 		return take_shift(m, w, mods);
-	case 0x024:
+	case OP_IMAD:
 		return take_mad(m, w, mods, false);
-	case 0x025:
+	case OP_IMAD_WIDE:
 		return take_mad(m, w, mods, true);
-	case 0x027:
+	case OP_IMAD_HI:
 		return take_mad_high(m, w, mods);
-	case 0x035:
+	case OP_HFMA2_MMA:
 		return take_wide(m, w, arch, mods);
-	case 0x036:
+	case OP_VIADD:
 		return arch >= 90 && take_two(m, w, mods, 0) && !m->b.minus;
 	default:
 		return false;
@@ -234,20 +233,20 @@ static bool take_vector(struct sass_math *m, const struct word *w, unsigned arch
 
 static bool take_uniform(struct sass_math *m, const struct word *w, unsigned arch, uint32_t mods)
 {
-	switch (bits(w, 0, 9)) {
-	case 0x090:
+	switch (operation_of(w)) {
+	case OP_UIADD3:
 		return take_add(m, w, mods);
-	case 0x091:
+	case OP_ULEA:
 		return take_lea(m, w, mods);
-	case 0x092:
+	case OP_ULOP3:
 		return take_logic(m, w, mods);
-	case 0x097:
+	case OP_UIADD3_64:
 		return arch >= 120 && take_add64(m, w, mods);
-	case 0x099:
+	case OP_USHF:
 		return take_shift(m, w, mods);
-	case 0x0a4:
+	case OP_UIMAD:
 		return take_mad(m, w, mods, false);
-	case 0x0a5:
+	case OP_UIMAD_WIDE:
 		return take_mad(m, w, mods, true);
 	default:
 		return false;
@@ -265,9 +264,9 @@ static bool math_decode(struct sass_math *m, const struct word *w, unsigned arch
 {
 	uint32_t op = (uint32_t)bits(w, 0, 12), mods = modifiers(w);
 
-	if (op == 0x919 || op == 0x9c3)
+	if (op == OPCODE(OP_S2R, 4) || op == OPCODE(OP_S2UR, 4))
 		return take_special(m, w, mods);
-	if (op == 0xc82)
+	if (op == OPCODE(OP_UMOV, 6))
 		return take_umov(m, w, arch, mods);
 	if (!math_sources(m, w, arch))
 		return false;
@@ -277,21 +276,21 @@ static bool math_decode(struct sass_math *m, const struct word *w, unsigned arch
 bool sass_math(const uint8_t *code, unsigned arch, struct sass_math *m)
 {
 	struct word w = word_of(code);
-	uint32_t op = (uint32_t)bits(&w, 0, 9);
 
 	*m = (struct sass_math){
 		.op = SASS_ADD, .n = 1, .in = {SASS_PT, SASS_PT}, .in_not = {true, true}, .out = {SASS_PT, SASS_PT}};
 	if (arch < SASS_ARCH_MIN || arch > SASS_ARCH_MAX || bits(&w, 12, 4) != 7 || bits(&w, 92, 13))
 		return false;
-	m->uniform = (op & ~0x3fu) == UNIFORM || op == 0x1c3;
+	m->uniform = is_uniform(&w) || operation_of(&w) == OP_S2UR;
 	m->dest = m->uniform ? ureg_at(&w, 16, arch) : reg_at(&w, 16);
 	return (!m->uniform || ureg_clean(&w, 16, arch)) && math_decode(m, &w, arch);
 }
 
-/* These have numbers or nothing at the places where others name the predicates that they write. */
-static const uint16_t without[] = {
-#define WITHOUT(op)	op,
-#include "find/fault/sass_without.def"
+/* By operation. */
+enum { PREDICATES, KEEPS };
+static const uint8_t keeps[512] = {
+#define OPERATION(operation, name, file, most, predicates) [operation] = predicates,
+#include "find/fault/sass_ops.def"
 };
 
 unsigned sass_predicates(const uint8_t *code, unsigned arch)
@@ -299,16 +298,14 @@ unsigned sass_predicates(const uint8_t *code, unsigned arch)
 	struct word w = word_of(code);
 	struct sass_move move;
 	struct sass s;
-	size_t i;
 
-	for (i = 0; i < sizeof(without) / sizeof(without[0]); i++)
-		if (without[i] == bits(&w, 0, 9))
-			return 0;
+	if (keeps[operation_of(&w)])
+		return 0;
 	if (sass_decode(code, arch, &s))
 		return s.kind == SASS_STORE || s.kind == SASS_REDUCTION ? 0 : 1u << bits(&w, 81, 3) & 0x7f;
 	sass_move(code, arch, &move);
 	/* R2P writes several, FMNMX names one elsewhere */
-	if (move.from == SASS_FROM_ANYWHERE || bits(&w, 0, 9) == 0x004 || bits(&w, 0, 9) == 0x009)
+	if (move.from == SASS_FROM_ANYWHERE || operation_of(&w) == OP_R2P || operation_of(&w) == OP_FMNMX)
 		return 0x7f;
 	return (1u << bits(&w, 81, 3) | 1u << bits(&w, 84, 3)) & 0x7f;
 }

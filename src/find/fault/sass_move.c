@@ -7,15 +7,14 @@
 
 #include "find/fault/sass_word.h"
 
-enum { FILE_NONE, FILE_R, FILE_U };
+enum { FILE_ANY, FILE_NONE, FILE_R, FILE_U };
 
 /* By operation: a thread that is executed takes many steps. */
 static const struct {
-	bool listed;
 	uint8_t file, most;
 } writes[512] = {
-#define WRITES(op, file, most) [op] = {true, FILE_##file, most},
-#include "find/fault/sass_writes.def"
+#define OPERATION(operation, name, file, most, predicates) [operation] = {FILE_##file, most},
+#include "find/fault/sass_ops.def"
 };
 
 #define MOD_MOV		0x00f
@@ -102,8 +101,8 @@ static bool take_r2ur(struct sass_move *m, const struct word *w, uint32_t code)
 {
 	m->from = SASS_FROM_REG;
 	m->reg = reg_at(w, 24);
-	return (code == 0x2ca || code == 0x3c2) && modifiers(w) == MOD_R2UR && bits(w, 64, 8) == 0 &&
-	       bits(w, 32, 32) == 0;
+	return (code == OPCODE(OP_R2UR, 1) || code == OPCODE(OP_R2UR_OLD, 1)) && modifiers(w) == MOD_R2UR &&
+	       bits(w, 64, 8) == 0 && bits(w, 32, 32) == 0;
 }
 
 /* False: the instruction is not one of the moves. */
@@ -112,29 +111,29 @@ static bool move_decode(struct sass_move *m, const struct word *w, unsigned arch
 	uint32_t code = (uint32_t)bits(w, 0, 12), form = code >> 9;
 
 	m->n = 1;
-	switch (code & 0x1ff) {
-	case 0x002:
+	switch (operation_of(w)) {
+	case OP_MOV:
 		return take_mov(m, w, arch, form);
-	case 0x024:
+	case OP_IMAD:
 		return take_imad(m, w, arch, form);
-	case 0x031:
+	case OP_HFMA2:
 		return take_hfma2(m, w, arch, form);
-	case 0x035:
+	case OP_HFMA2_MMA:
 		return arch < 120 && take_hfma2(m, w, arch, form);
-	case 0x082:
+	case OP_UMOV:
 		return modifiers(w) == 0 && bits(w, 64, 8) == 0 && bits(w, 24, 8) == 0 && form == 4 &&
 		       sass_operand(m, w, arch, form);
-	case 0x0b9:
-		return code == 0xab9 && bits(w, 24, 8) == 0 && take_load(m, w, 38, 0);
-	case 0x182:
+	case OP_ULDC:
+		return code == OPCODE(OP_ULDC, 5) && bits(w, 24, 8) == 0 && take_load(m, w, 38, 0);
+	case OP_LDC:
 		m->reg = reg_at(w, 24);
-		return code == 0xb82 && take_load(m, w, 38, 0);
-	case 0x1ac:
+		return code == OPCODE(OP_LDC, 5) && take_load(m, w, 38, 0);
+	case OP_LDCU:
 		m->reg = ureg_at(w, 24, arch);
 		m->reg_uniform = true;
-		return code == 0x7ac && arch >= 100 && take_load(m, w, 37, 1);
-	case 0x0ca:
-	case 0x1c2:
+		return code == OPCODE(OP_LDCU, 3) && arch >= 100 && take_load(m, w, 37, 1);
+	case OP_R2UR:
+	case OP_R2UR_OLD:
 		return take_r2ur(m, w, code);
 	default:
 		return false;
@@ -147,10 +146,10 @@ void sass_move(const uint8_t *code, unsigned arch, struct sass_move *m)
 	uint32_t i = (uint32_t)bits(&w, 0, 9);
 
 	*m = (struct sass_move){.from = SASS_FROM_ANYWHERE, .reg = -1, .dest = -1};
-	if (!writes[i].listed || arch < SASS_ARCH_MIN || arch > SASS_ARCH_MAX)
+	if (writes[i].file == FILE_ANY || arch < SASS_ARCH_MIN || arch > SASS_ARCH_MAX)
 		return;
 	/* LDCU has forms with two destinations */
-	if (i == 0x1ac && bits(&w, 0, 12) != 0x7ac)
+	if (i == OP_LDCU && bits(&w, 0, 12) != OPCODE(OP_LDCU, 3))
 		return;
 	m->uniform = writes[i].file == FILE_U;
 	m->dest = m->uniform ? ureg_at(&w, 16, arch) : reg_at(&w, 16);
@@ -182,42 +181,41 @@ static uint64_t meeting_of(const struct word *w, uint64_t pc)
 enum sass_step sass_step(const uint8_t *code, unsigned arch, uint64_t pc, uint64_t *target)
 {
 	struct word w = word_of(code);
-	uint32_t op = (uint32_t)bits(&w, 0, 12), group = op & 0x1ff;
 	bool always = bits(&w, 12, 4) == 7;
 
 	*target = 0;
-	if (group < 0x140 || group > 0x15f)
+	if (!is_control(&w))
 		return SASS_STEP_ON;
-	switch (op) {
-	case 0x945:	/* BSSY */
+	switch (bits(&w, 0, 12)) {
+	case OPCODE(OP_BSSY, 4):
 		*target = meeting_of(&w, pc);
 		return SASS_STEP_ON;
-	case 0x348:	/* WARPSYNC; with bit 86 .COLLECTIVE, which goes on elsewhere */
+	case OPCODE(OP_WARPSYNC, 1):	/* with bit 86 .COLLECTIVE, which goes on elsewhere */
 		if (!bits(&w, 86, 1))
 			return SASS_STEP_ON;
 		if (arch < 90)	/* not seen */
 			return SASS_STEP_ANYWHERE;
 		*target = branch_target(&w, arch, pc);
 		return SASS_STEP_ON;
-	case 0x547:	/* BRA.U */
+	case OPCODE(OP_BRA, 2):	/* with a uniform predicate */
 		*target = branch_target(&w, arch, pc);
 		return SASS_STEP_ON;
-	case 0x947:	/* BRA, perhaps with a second predicate */
+	case OPCODE(OP_BRA, 4):	/* perhaps with a second predicate */
 		*target = branch_target(&w, arch, pc);
 		return always && bits(&w, 87, 4) == 7 ? SASS_STEP_AWAY : SASS_STEP_ON;
-	case 0x94d:	/* EXIT */
+	case OPCODE(OP_EXIT, 4):
 		return always && bits(&w, 87, 4) == 7 ? SASS_STEP_AWAY : SASS_STEP_ON;
-	case 0x950:	/* RET */
+	case OPCODE(OP_RET, 4):
 		return always ? SASS_STEP_AWAY : SASS_STEP_ON;
-	case 0x944:	/* CALL to a place in the same code */
+	case OPCODE(OP_CALL_NEAR, 4):
 		*target = branch_target(&w, arch, pc);
 		return SASS_STEP_CALL;
-	case 0x343: case 0x943:	/* CALL */
+	case OPCODE(OP_CALL, 1): case OPCODE(OP_CALL, 4):
 		return SASS_STEP_CALL;
-	case 0x941: case 0x942: case 0x946: case 0x948:	/* BSYNC, BREAK, YIELD, WARPSYNC */
-	case 0x34e: case 0x94e:			/* LEPC */
-	case 0x355: case 0x956: case 0xf55:	/* BMOV */
-	case 0x95c:				/* BPT */
+	case OPCODE(OP_BSYNC, 4): case OPCODE(OP_BREAK, 4): case OPCODE(OP_YIELD, 4): case OPCODE(OP_WARPSYNC, 4):
+	case OPCODE(OP_LEPC, 1): case OPCODE(OP_LEPC, 4):
+	case OPCODE(OP_BMOV_FROM, 1): case OPCODE(OP_BMOV_FROM, 7): case OPCODE(OP_BMOV_TO, 4):
+	case OPCODE(OP_BPT, 4):
 		return SASS_STEP_ON;
 	default:
 		return SASS_STEP_ANYWHERE;

@@ -47,10 +47,7 @@ enum next { NEXT, JUMPED, LEFT, LOST, BOTH };
 
 static struct cell guard_of(const struct cell_state *s, const struct word *w)
 {
-	unsigned group = (unsigned)bits(w, 0, 9);
-	bool uniform = group >> 6 == 2;
-
-	return cell_predicate(s, uniform, (unsigned)bits(w, 12, 4));
+	return cell_predicate(s, is_uniform(w), (unsigned)bits(w, 12, 4));
 }
 
 /* Both predicates of a branch; a third one is uniform. */
@@ -59,9 +56,10 @@ static struct cell condition_of(const struct cell_state *s, const struct word *w
 	struct cell g = guard_of(s, w), c, u;
 	uint32_t op = (uint32_t)bits(w, 0, 12);
 
-	c = op == 0x947 || op == 0x94d || op == 0x547 ? cell_predicate(s, false, (unsigned)bits(w, 87, 4))
-						      : cell_number(1);
-	u = op == 0x547 ? cell_predicate(s, true, (unsigned)bits(w, 24, 4)) : cell_number(1);
+	c = op == OPCODE(OP_BRA, 4) || op == OPCODE(OP_EXIT, 4) || op == OPCODE(OP_BRA, 2)
+		    ? cell_predicate(s, false, (unsigned)bits(w, 87, 4))
+		    : cell_number(1);
+	u = op == OPCODE(OP_BRA, 2) ? cell_predicate(s, true, (unsigned)bits(w, 24, 4)) : cell_number(1);
 	/* the constant true adds nothing */
 	g = cell_merge(g, c);
 	g.v = guard_of(s, w).v && c.v;
@@ -74,7 +72,9 @@ static bool is_constant(const struct word *w)
 {
 	uint32_t op = (uint32_t)bits(w, 0, 12);
 
-	return bits(w, 12, 4) == 7 && (op == 0x547 ? false : (op != 0x947 && op != 0x94d) || bits(w, 87, 4) == 7);
+	return bits(w, 12, 4) == 7 &&
+	       (op == OPCODE(OP_BRA, 2) ? false
+					: (op != OPCODE(OP_BRA, 4) && op != OPCODE(OP_EXIT, 4)) || bits(w, 87, 4) == 7);
 }
 
 /* RET goes to a place that a register names, from where its branch would go. */
@@ -89,7 +89,7 @@ static enum next run_return(const struct ways *ways, struct cell_state *s, const
 	if (reg < 0 || reg + 1 >= CELL_REGS || !s->r[reg].known || !s->r[reg + 1].known)
 		return LOST;
 	/* as an unconditional branch, which has the same place */
-	branch.lo = (branch.lo & ~0xfffull) | 0x947;
+	branch.lo = (branch.lo & ~0xfffull) | OPCODE(OP_BRA, 4);
 	branch.lo = htole64(branch.lo);
 	branch.hi = htole64(branch.hi);
 	memcpy(as_branch, &branch, sizeof(as_branch));
@@ -104,15 +104,15 @@ static enum next taken(const struct ways *ways, struct cell_state *s, const uint
 	uint64_t target;
 
 	switch (bits(w, 0, 12)) {
-	case 0x947:
-	case 0x547:
-	case 0x944: /* CALL of a function of the kernel's own: the return address is in a register already */
+	case OPCODE(OP_BRA, 4):
+	case OPCODE(OP_BRA, 2):
+	case OPCODE(OP_CALL_NEAR, 4): /* CALL of a function of the kernel's own: the return address is in a register already */
 		sass_step(code, ways->run.t->arch, s->pc, &target);
 		s->pc = target;
 		return target ? JUMPED : LOST;
-	case 0x94d:
+	case OPCODE(OP_EXIT, 4):
 		return LEFT;
-	case 0x950:
+	case OPCODE(OP_RET, 4):
 		return run_return(ways, s, code, w);
 	default:
 		return LOST;
@@ -123,16 +123,16 @@ static enum next taken(const struct ways *ways, struct cell_state *s, const uint
 static bool is_meeting(uint32_t op, const struct word *w)
 {
 	switch (op) {
-	case 0x945:
-	case 0x941:
-	case 0x942:
-	case 0x946:
-	case 0x948:
-	case 0x956:
-	case 0x355:
-	case 0xf55:
+	case OPCODE(OP_BSSY, 4):
+	case OPCODE(OP_BSYNC, 4):
+	case OPCODE(OP_BREAK, 4):
+	case OPCODE(OP_YIELD, 4):
+	case OPCODE(OP_WARPSYNC, 4):
+	case OPCODE(OP_BMOV_TO, 4):
+	case OPCODE(OP_BMOV_FROM, 1):
+	case OPCODE(OP_BMOV_FROM, 7):
 		return true;
-	case 0x348:
+	case OPCODE(OP_WARPSYNC, 1):
 		return !bits(w, 86, 1);
 	default:
 		return false;
@@ -147,11 +147,11 @@ static enum next run_control(struct ways *ways, struct cell_state *s, const uint
 
 	if (is_meeting(op, w)) {
 		/* a barrier's state may be moved into a register */
-		if (op == 0x355 && reg_at(w, 16) >= 0)
+		if (op == OPCODE(OP_BMOV_FROM, 1) && reg_at(w, 16) >= 0)
 			s->r[reg_at(w, 16)] = cell_unknown();
 		return NEXT;
 	}
-	if (op == 0x34e || op == 0x94e) { /* LEPC: where the call returns to */
+	if (op == OPCODE(OP_LEPC, 1) || op == OPCODE(OP_LEPC, 4)) { /* LEPC: where the call returns to */
 		if (reg_at(w, 16) >= 0 && reg_at(w, 16) + 1 < CELL_REGS)
 			s->r[reg_at(w, 16)] = s->r[reg_at(w, 16) + 1] = cell_unknown();
 		return NEXT;
@@ -203,7 +203,6 @@ static enum next step(struct ways *ways, struct cell_state *s)
 {
 	const uint8_t *code = fetch(ways, s->pc);
 	struct word w;
-	unsigned group;
 	enum next next = NEXT;
 	struct cell guard;
 	struct cell_state other;
@@ -211,8 +210,7 @@ static enum next step(struct ways *ways, struct cell_state *s)
 	if (!code)
 		return LOST;
 	w = word_of(code);
-	group = (unsigned)bits(&w, 0, 9);
-	if (group >= 0x140 && group <= 0x15f) {
+	if (is_control(&w)) {
 		next = run_control(ways, s, code, &w);
 		if (next == BOTH) {
 			ways->forked = true;
@@ -245,20 +243,13 @@ static struct sass_bytes bytes_of(const struct cell_run *run, const struct cell 
 #define STACK_REG    1	/* where the stack begins is not known: it has any value */
 #define STRAIGHT_MAX 64 /* instructions between the access and where a thread stopped */
 
-static bool is_control(const uint8_t *code)
-{
-	struct word w = word_of(code);
-	unsigned group = (unsigned)bits(&w, 0, 9);
-
-	return group >= 0x140 && group <= 0x15f;
-}
-
 /* What the thread has computed against its registers in the dump. From here to where it stopped it must have gone straight on. */
 static void compare_registers(struct ways *ways, const struct cell_state *s)
 {
 	const struct sass_thread *t = ways->run.t;
 	struct cell_state *then;
 	const uint8_t *code;
+	struct word w;
 	uint64_t pc;
 	uint32_t v;
 
@@ -268,7 +259,10 @@ static void compare_registers(struct ways *ways, const struct cell_state *s)
 	*then = *s;
 	for (pc = s->pc; pc < t->stopped; pc += SASS_BYTES) {
 		code = fetch(ways, pc);
-		if (!code || is_control(code) || !cell_forget(&ways->run, then, code))
+		if (!code)
+			break;
+		w = word_of(code);
+		if (is_control(&w) || !cell_forget(&ways->run, then, code))
 			break;
 	}
 	for (unsigned i = 0; pc >= t->stopped && i < CELL_REGS - 1; i++) {
