@@ -611,14 +611,13 @@ check-wheels:
 	@$(PYTHON) tests/wheels/check.py --cache build/wheels $(WHEELS)
 
 # Real PyTorch on the simulated GPU. Downloads 1.2 GB, once.
+# All of them, also after one failed; words behind a comma are options.
+TORCH_PARTS = torch/allocator.py torch/check.py torch/memory.py,--sample torch/memory_snapshots.py,--sample torch/fit.py torch/writes.py \
+	gpu/guard.py,--gpu,sim:h200
 check-torch: parts $(B)/tests/allocator_replay
-	@$(PYTHON) tests/torch/allocator.py --build $(B)
-	@$(PYTHON) tests/torch/check.py --build $(B)
-	@$(PYTHON) tests/torch/memory.py --build $(B) --sample
-	@$(PYTHON) tests/torch/memory_snapshots.py --build $(B) --sample
-	@$(PYTHON) tests/torch/fit.py --build $(B)
-	@$(PYTHON) tests/torch/writes.py --build $(B)
-	@$(PYTHON) tests/gpu/guard.py --build $(B) --gpu sim:h200
+	@failed=; for part in $(TORCH_PARTS); do \
+		$(PYTHON) tests/$$(echo $$part | tr , ' ') --build $(B) || failed="$$failed $${part%%,*}"; \
+	done; [ -z "$$failed" ] || { echo "check-torch: failed:$$failed"; exit 1; }
 
 # Fresh seeds: programs that no rule was written for.
 check-memory: parts
