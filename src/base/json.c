@@ -495,7 +495,7 @@ static int field_read_word(const struct field *f, const json_t *v, char *at, con
 		field_set(f, at, i);
 		return 0;
 	}
-	return wrong_type(e, path, f->key, "one of the words that docs/doctor.md lists");
+	return wrong_type(e, path, f->key, "one of the words that docs/develop/bundle.md lists");
 }
 
 static int field_read_list(const struct field *f, const json_t *v, char *it, const char *path, struct pool *pool,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine as one JSON object and back: the bundle (see machine.h; docs/doctor.md describes it).
+ * A machine as one JSON object and back: the bundle (see machine.h; docs/develop/bundle.md describes it).
  */
 #include <ctype.h>
 #include <errno.h>
