@@ -102,7 +102,7 @@ class Verdict:
     """Would the same with a smaller batch get further? None: not known."""
     text: str = ""
     collected: Mapping[str, Any] = field(default_factory=dict)
-    """What was collected in this process besides the text: see docs/python.md."""
+    """What was collected in this process besides the text: see docs/develop/python.md."""
     unknown: Tuple[str, ...] = ()
     """What could not be known here, but would be under `cuwhy run`."""
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
