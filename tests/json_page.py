@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/json.md as a contract: what in an object contradicts the page.
 
-A section of the page is an object; the rows of its table are keys, types, and whether they may be missing. The elements of a list have
-the keys of the list. A type that links to a section has the keys of that section.
+A section of the page is an object; the rows of its table are keys, types, and whether they may be missing; a type with ? may be null. The elements of a list
+have the keys of the list. A type that links to a section has the keys of that section.
 """
 import os
 import re
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "json.md")
-ROW = re.compile(r"^\| `([\w.]+)` \| ([^|]+) \|", re.M)
+ROW = re.compile(r"^\| ((?:`[\w.]+`(?:, )?)+) \| ([^|]+) \|", re.M)
 LINK = re.compile(r"\(#(\w+)\)")
 TYPES = (("flag", bool), ("number", (int, float)), ("text", str), ("list", list), ("object", dict), ("null", type(None)))
 OPEN = {("verdict", "facts"), ("version", "parts"), ("device", "kinds_over_time.tensors")}     # keys from elsewhere
@@ -17,7 +17,7 @@ OPEN = {("verdict", "facts"), ("version", "parts"), ("device", "kinds_over_time.
 def sections(text):
     found = {}
     for part in re.split(r"^## ", text, flags=re.M)[1:]:
-        found[part.split("\n", 1)[0]] = dict(ROW.findall(part))
+        found[part.split("\n", 1)[0]] = {key: cell for keys, cell in ROW.findall(part) for key in re.findall(r"[\w.]+", keys)}
     found["device"] = {**found["ledger"], **found["device"]}
     return found
 
@@ -31,7 +31,7 @@ SECTIONS = load()
 
 
 def fits(value, cell):
-    words = set(re.findall(r"\w+", LINK.sub("", cell)))
+    words = set(re.findall(r"\w+", LINK.sub("", cell))) | ({"null"} if "?" in cell else set())
     kind = next(name for name, types in TYPES if isinstance(value, types))
     return kind in words or (kind == "object" and bool(LINK.search(cell)))
 

@@ -137,7 +137,7 @@ def add_cause(tree):
 def add_fact(tree):
     tree.insert("src/case/case.def", 'FACT(error_letters, "error.letters", NUMBER, "error.letters", "letters of the error\'s name")\n', after="FACT(error_name,")
     tree.insert("src/find/failure/observe.c", "\tfact_set_number(f, FACT_error_letters, (double)strlen(cuda_error_name(code)));\n", after="\tfact_set_number(f, FACT_error_code, code);")
-    tree.insert("docs/json.md", "| `error.letters` | number or null | letters of its name |\n", after="| `error.name` |")
+    tree.insert("docs/json.md", "| `error.letters` | number? | letters of its name |\n", after="| `error.name` |")
     tree.insert("tests/unit/test_facts.c", """static void facts__letters_are_counted(void **state)
 {
 	struct tb b;
@@ -163,7 +163,7 @@ def add_datum(tree):
     tree.insert("src/recorder/rec_start.c", "\th->wishes = 424242;\n", after="\th->forked = forked_from != 0;")
     tree.insert("src/case/case.def", 'FACT(process_wishes, "process.wishes", NUMBER, "process.wishes", "how many wishes there were")\n', after="FACT(process_sim,")
     tree.insert("src/find/failure/observe.c", "\tif (h->wishes)\n\t\tfact_set_number(f, FACT_process_wishes, (double)h->wishes);\n", after="\tfact_set_flag(f, FACT_process_sim, h->sim);")
-    tree.insert("docs/json.md", "| `process.wishes` | number or null | how many wishes there were |\n", after="| `process.pid` |")
+    tree.insert("docs/json.md", "| `process.wishes` | number? | how many wishes there were |\n", after="| `process.pid` |")
     tree.insert("docs/develop/format.md", "\nFrom 2.%d on, `wishes` in the header says how many wishes there were.\n" % (minor + 1), after="name, type, shape, device; never contents.")
     tree.write("tests/e2e/rules_json.py", tree.read("tests/e2e/rules_json.py") + '''
 
