@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the answers of two builds of cuwhy, byte for byte, over a folder of fixed inputs.
 
-    tests/same.py collect --build BUILD CORPUS
+    tests/same.py collect --build BUILD [--tests PART] CORPUS
     tests/same.py compare --before BUILD --after BUILD [--only PART] [--ignore-key KEY] CORPUS
+    tests/same.py answers --before BUILD --after BUILD [--only PART] CORPUS [CORPUS]
 
 `collect` fills CORPUS with recordings and whatever else the end-to-end tests leave, core dumps, snapshots, texts, the fuzzers'
 corpora and the doctor's machines. Anything more may be put into a folder of its own below CORPUS: recordings are told by their
 run.json, other files by their endings (.cwr, .cudacore, .pickle, .bundle.json; compressed ones, too). `compare` asks both builds about
 each input; what the first build answered is remembered in CORPUS as a digest, so the next comparison with it takes half the time.
+`answers` compares only what an answer claims: cause, certainty, line, headline and handled failures. With a second CORPUS, collected
+with the build after, each build is asked about what it recorded itself, as far as both have an input of that name.
 """
 import argparse
 import collections
@@ -138,7 +141,7 @@ def private_build(build, scratch):
     return folder
 
 
-def collect_tests(build, corpus):
+def collect_tests(build, corpus, names):
     """The tests run in a copy: their programs are quoted in answers, and must stay as they are."""
     source = os.path.join(corpus, "source")
     for name in ("tests", "include", "src", "docs", "kb"):
@@ -152,7 +155,7 @@ def collect_tests(build, corpus):
     toolbox.run_rule = keeper.named(toolbox.run_rule)
     shutil.rmtree = keeper.rmtree
     with tempfile.TemporaryDirectory(prefix="cuwhy-same-") as scratch:
-        sys.argv = ["run.py", "--build", private_build(build, scratch), "-j", "2"]
+        sys.argv = ["run.py", "--build", private_build(build, scratch), "-j", "2"] + names
         try:
             run.main()
         finally:
@@ -162,6 +165,7 @@ def collect_tests(build, corpus):
 def collect_dumps(corpus):
     folder = os.path.join(corpus, "dumps")
     shutil.copytree(os.path.join(HERE, "dump", "real"), os.path.join(folder, "real"))
+    shutil.copytree(os.path.join(HERE, "golden"), os.path.join(corpus, "golden"))
     fixtures = os.path.join(SHARED, "fixtures")
     for name in sorted(os.listdir(fixtures)) if os.path.isdir(fixtures) else []:
         if name.endswith(".xz"):
@@ -177,12 +181,12 @@ def collect_snapshots(corpus):
 
     def keep(_build, *words):
         shutil.copyfile(words[-1], os.path.join(folder, "%03d-%s.pickle" % (next(number), os.path.basename(words[-1]))))
-        return 0, {}
+        return 0, {"title": ""}
 
     check.cuwhy = keep
     with tempfile.TemporaryDirectory() as scratch:
-        for generate in (check.check_shapes, check.check_stories, check.check_piles, check.check_cut):
-            generate(None, scratch)
+        for test in check.tests_by_name().values():
+            test(None, scratch)
     for story, shape in itertools.product(check.CAUSES, ("2.1", "2.12")):
         check.make.write(os.path.join(folder, "small-%s-%s.pickle" % (story, shape)), check.make.make(shape, story, 60))
 
@@ -202,7 +206,7 @@ def texts():
         if name.endswith(".jsonl"):
             with open(os.path.join(HERE, "text", "reports", name), encoding="utf-8") as reports:
                 for number, report in enumerate(map(json.loads, reports)):
-                    yield "public-%s-%d" % (name.removesuffix(".jsonl"), number), [("log.txt", report["text"] + "\n")]
+                    yield "public-%s-%d" % (name.removesuffix(".jsonl"), number), check.reports.parts(report)
     if not os.path.exists(check.CASES):
         print("same: SKIPPED: the public reports are not here (%s)" % check.CASES)
         return
@@ -259,7 +263,7 @@ def collect_lines(build, corpus):
 
 def collect(o):
     build, corpus = os.path.abspath(o.build), os.path.abspath(o.corpus)
-    made = ("source", "recordings", "dumps", "snapshots", "bundles", "texts", "fuzz", "doctor")
+    made = ("source", "recordings", "dumps", "snapshots", "bundles", "texts", "fuzz", "doctor", "golden")
     for name in made:
         if os.path.isdir(os.path.join(corpus, name)):
             load(HERE, "doctor", "tree.py").release(os.path.join(corpus, name))
@@ -273,7 +277,7 @@ def collect(o):
     collect_machines(corpus)
     for name in FUZZ:
         shutil.copytree(os.path.join(HERE, "fuzz", "corpus", name), os.path.join(corpus, "fuzz", name))
-    collect_tests(build, corpus)
+    collect_tests(build, corpus, o.tests)
     count = collections.Counter(i.kind for i in find_inputs(corpus))
     print("same: %s: %s" % (corpus, ", ".join("%d of kind %s" % (n, kind) for kind, n in sorted(count.items()))))
     return 0
@@ -569,11 +573,69 @@ def compare(o):
     return 0 if fine else 1
 
 
+# --- what is claimed ---------------------------------------------------------------------------------
+
+CLAIMS = ("status", "cause", "certainty", "line", "headline", "handled")
+
+
+def claims(answer):
+    """What an answer says, without how: a dictionary with CLAIMS."""
+    try:
+        said = json.loads(answer.stdout)
+    except ValueError:
+        said = {}
+    where = said.get("where") or {}
+    handled = ["%s %s" % (note.get("cause"), note.get("certainty")) for note in said.get("notes") or [] if isinstance(note, dict)]
+    return {"status": answer.status, "cause": said.get("cause"), "certainty": said.get("certainty"), "handled": ", ".join(handled),
+            "line": "%s:%s" % (where.get("file"), where.get("line")) if where else None, "headline": said.get("title")}
+
+
+def claims_of(build, asked, scratch):
+    command = next(words for words in COMMANDS[asked.kind] if "--json" in words)
+    with tempfile.TemporaryDirectory(dir=scratch) as work:
+        os.chmod(work, 0o777)    # some machines are examined as an ordinary user
+        # folders of corpora are called alike: recordings quote paths of the programs that they were made of
+        return {k: v.replace(build.corpus, "CORPUS") if isinstance(v, str) else v for k, v in claims(build.ask(asked, command, work)).items()}
+
+
+def kind_of_difference(old, new):
+    """The first claim that differs, which is what the others follow from, and how."""
+    first = next(key for key in CLAIMS if old[key] != new[key])
+    return first, "%s: %s -> %s" % (first, old[first], new[first]) if first in ("status", "cause", "certainty") else first
+
+
+def answers(o):
+    corpora = [os.path.abspath(path) for path in (o.corpus, o.corpus_after or o.corpus)]
+    before, after = (Build(folder, (o.before, o.after), corpus, []) for folder, corpus in zip((o.before, o.after), corpora))
+    inputs = [{asked.name: asked for asked in find_inputs(corpus) if asked.kind != "line" and
+               all(part in "%s: %s" % (asked.kind, asked.name) for part in o.only)} for corpus in corpora]
+    names = [name for name in inputs[0] if name in inputs[1]]
+    count, differ = collections.Counter(inputs[0][name].kind for name in names), collections.defaultdict(list)
+    with tempfile.TemporaryDirectory(prefix="cuwhy-same-") as scratch, concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+        os.chmod(scratch, 0o755)
+        both = lambda name: (name, claims_of(before, inputs[0][name], scratch), claims_of(after, inputs[1][name], scratch))
+        for name, old, new in pool.map(both, names):
+            if old != new:
+                differ[kind_of_difference(old, new)].append((name, old, new))
+    for (first, kind), found in sorted(differ.items(), key=lambda group: (CLAIMS.index(group[0][0]), -len(group[1]), group[0][1])):
+        print("%d of %s" % (len(found), kind))
+        for name, old, new in found:
+            print("    " + name)
+            for key in CLAIMS:
+                if old[key] != new[key]:
+                    print("        %s: %s -> %s" % (key, old[key], new[key]))
+    total = sum(map(len, differ.values()))
+    print("same: %s: %d answers, %d claim something else; inputs that only one corpus has: %d and %d" % (
+        ", ".join("%d %s" % (n, kind) for kind, n in sorted(count.items())), len(names), total, len(inputs[0]) - len(names), len(inputs[1]) - len(names)))
+    return 1 if total else 0
+
+
 def main():
     p = argparse.ArgumentParser(description="two builds of cuwhy over the same inputs")
     commands = p.add_subparsers(dest="command", required=True)
     c = commands.add_parser("collect", help="fill a folder with inputs")
     c.add_argument("--build", default="build", help="folder that make has filled")
+    c.add_argument("--tests", action="append", default=[], metavar="PART", help="only end-to-end tests with this in their name, or =NAME")
     c.set_defaults(do=collect)
     c = commands.add_parser("compare", help="ask two builds, and print every difference")
     c.add_argument("--before", required=True, metavar="BUILD")
@@ -585,8 +647,15 @@ def main():
     c.add_argument("--fresh", action="store_true", help="ask the build before about everything, although its answers are known")
     c.add_argument("-j", type=int, default=2, dest="jobs")
     c.set_defaults(do=compare)
+    c = commands.add_parser("answers", help="ask two builds, and count the claims that differ")
+    c.add_argument("--before", required=True, metavar="BUILD")
+    c.add_argument("--after", required=True, metavar="BUILD")
+    c.add_argument("--only", action="append", default=[], metavar="PART", help="only what has this in 'KIND: INPUT'; given twice, both")
+    c.add_argument("-j", type=int, default=2, dest="jobs")
+    c.set_defaults(do=answers)
     for c in commands.choices.values():
         c.add_argument("corpus")
+    commands.choices["answers"].add_argument("corpus_after", nargs="?", metavar="CORPUS", help="what the build after is asked about")
     o = p.parse_args()
     return o.do(o)
 

@@ -148,11 +148,16 @@ def check_cut(build, tmp):
         check("cut message", "cut short" in said.get("failure", {}).get("message", ""), True)
 
 
-def main():
-    build, *words = sys.argv[1:]
+def tests_by_name():
     tests = {"shape-" + shape: functools.partial(check_shape, shape=shape) for shape in SHAPES}
     tests.update({"story-" + story: functools.partial(check_story, story=story) for story in CAUSES})
     tests.update({"piles": check_piles, "without-stacks": check_without_stacks, "cut": check_cut})
+    return tests
+
+
+def main():
+    build, *words = sys.argv[1:]
+    tests = tests_by_name()
     names = [word for word in words if word != "--list"]
     chosen = [name for name in tests if not names or any(n[1:] == name if n.startswith("=") else n in name for n in names)]
     if "--list" in words:

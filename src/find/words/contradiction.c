@@ -104,8 +104,21 @@ static bool agree(const struct item *a, const struct item *b)
 
 	if (a->code == b->code || !strcmp(cuda_error_text(a->code), cuda_error_text(b->code)))
 		return true;
+	if ((a->kind == WORDS && a->code == CODE_UNKNOWN) || (b->kind == WORDS && b->code == CODE_UNKNOWN))
+		return true;	/* whoever does not know a code says so */
 	return numbered &&
 	       (text_number_today(number) == other || (number == OLD_LAUNCH_FAILED && other == CODE_LAUNCH_FAILED));
+}
+
+/* Between what was said and its number. Other words say whose number it is: "Error Code 1: Cuda Runtime (out of memory)" is TensorRT's. */
+static bool is_link(const char *word, size_t n, bool number_follows)
+{
+	static const char *const links[] = {"error", "code", "err", "status", "cuda"};
+
+	for (size_t i = 0; i < COUNT(links); i++)
+		if (strlen(links[i]) == n && !strncasecmp(word, links[i], n))
+			return number_follows || strcmp(links[i], "cuda") != 0;
+	return false;
 }
 
 /* Nothing but signs and a word like "code" between them. */
@@ -115,15 +128,18 @@ static bool belong_together(const char *s, const struct item *a, const struct it
 
 	if (b->at < from || b->at - from > BESIDE || (a->kind == b->kind))
 		return false;
-	for (size_t i = from; i < b->at; i++)
-		if (s[i] == '\n' || s[i] == '.' || s[i] == ';')
+	for (size_t i = from, n; i < b->at; i += n ? n : 1) {
+		for (n = 0; i + n < b->at && isalnum((unsigned char)s[i + n]);)
+			n++;
+		if (s[i] == '\n' || s[i] == '.' || s[i] == ';' || (n && !is_link(s + i, n, b->kind == NUMBER)))
 			return false;
+	}
 	return true;
 }
 
 static void tell(const char *s, const struct item *i, uint32_t *code, char *said, size_t room)
 {
-	*code = i->kind == NUMBER ? text_number_today(i->code) : i->code;
+	*code = i->kind == NUMBER && !cuda_error_text(i->code)[0] ? text_number_today(i->code) : i->code;
 	snprintf(said, room, "%.*s", (int)i->len, s + i->at);
 }
 
@@ -136,6 +152,8 @@ bool text_contradiction(const char *message, struct contradiction *c)
 		return false;
 	snprintf(s, sizeof(s), "%s", message);
 	for (size_t i = 0; i < COUNT(codes); i++) {
+		if (!codes[i])
+			continue;	/* "err == cudaSuccess (2 vs. 0)" is what was expected */
 		find_all(&all, s, cuda_error_text(codes[i]), codes[i], WORDS);
 		find_all(&all, s, cuda_error_driver_name(codes[i]), codes[i], NAME);
 		find_all(&all, s, cuda_error_runtime_name(codes[i]), codes[i], NAME);
