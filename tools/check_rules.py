@@ -5,9 +5,10 @@
     tools/check_rules.py FIRED [--strict]    those that never matched in any test. FIRED: the file that CUWHY_RULES_FIRED named while the
                                              tests ran, one "cause/rule" a line; --strict: fail when a rule is not in it
     tools/check_rules.py --decided FOLDER [--list]
-                                             those about texts that never decided an answer on reports of others: that were no answer's first
-                                             candidate. FOLDER: build/decided, which tests/text/check.py fills. Fails when there are more of
-                                             them than tests/text/undecided.txt says: a rule that only our own texts need is one too many
+                                             those that only a text can fulfill, and that never decided an answer on reports of others: that
+                                             were no answer's first candidate. FOLDER: build/decided, which tests/text/check.py fills. Fails
+                                             when there are more of them than tests/text/undecided.txt says: a rule that only our own texts
+                                             need is one too many
 """
 import glob
 import os
@@ -30,13 +31,6 @@ def rules():
             for sure, name in re.findall(r"^(?:when )?(certain|likely|possible|for|against|excluded) ([a-z0-9-]+):", header, re.M)}
 
 
-def text_rules():
-    """Those that decide, and that only a text can fulfill."""
-    return ["%s/%s" % (cause, name) for cause, header in headers()
-            for name, when in re.findall(r"^when (?:certain|likely|possible) ([a-z0-9-]+):((?:.|\n(?:    |\t))*)", header, re.M)
-            if re.search(r"(?<![!.\w])text\.is\b", when)]
-
-
 def read(path):
     with open(path, encoding="utf-8") as f:
         return set(f.read().split("\n"))
@@ -53,7 +47,8 @@ def matched(path, strict):
 
 def decided(folder, listing):
     """The number that is stored is of this repository's reports, so that it is the same everywhere."""
-    about, here, elsewhere = text_rules(), read(os.path.join(folder, "reports")), os.path.join(folder, "others")
+    about = [name for name in rules() if name in read(os.path.join(folder, "about"))]
+    here, elsewhere = read(os.path.join(folder, "reports")), os.path.join(folder, "others")
     never = [name for name in about if name not in here]
     others = set(never) & (read(elsewhere) if os.path.exists(elsewhere) else set())
     with open(STORED, encoding="utf-8") as f:
