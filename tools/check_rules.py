@@ -5,7 +5,7 @@
     tools/check_rules.py FIRED [--strict]    those that never matched in any test. FIRED: the file that CUWHY_RULES_FIRED named while the
                                              tests ran, one "cause/rule" a line; --strict: fail when a rule is not in it
     tools/check_rules.py --decided FOLDER [--list]
-                                             those that only a text can fulfill, and that never decided an answer on reports of others: that
+                                             those that only words can fulfill, and that never decided an answer on reports of others: that
                                              were no answer's first candidate. FOLDER: build/decided, which tests/text/check.py fills. Fails
                                              when there are more of them than tests/text/undecided.txt says: a rule that only our own texts
                                              need is one too many
@@ -55,7 +55,7 @@ def decided(folder, listing):
         most = int(re.search(r"^(\d+)$", f.read(), re.M).group(1))
     if listing or len(never) > most:
         print("\n".join("never decided: %s%s" % (name, "  (it did on reports from elsewhere)" if name in others else "") for name in never))
-    print("rules: %d of %d about texts decided no answer on reports of others (%d of them on those from elsewhere); at most %d may" % (
+    print("rules: %d of %d about words decided no answer on reports of others (%d of them on those from elsewhere); at most %d may" % (
         len(never), len(about), len(others), most))
     if len(never) > most:
         print("hint: let a rule that reports need do it, or add a labeled report that needs this one (CONTRIBUTING.md)")

@@ -109,7 +109,7 @@ def candidates(answer):
 
 
 def note_decided(build, where, answers):
-    """The rules that were the first candidate's, for tools/check_rules.py --decided, beside all that only a text can fulfill."""
+    """The rules that were the first candidate's, for tools/check_rules.py --decided, beside all that only words can fulfill."""
     firsts = [answer["candidates"][0] for answer in answers if answer.get("candidates")]
     folder = os.path.join(ROOT, build, "decided")
     os.makedirs(folder, exist_ok=True)

@@ -3,7 +3,7 @@
  * one text are separated by tabs), writes the causes of each, the likeliest first; with --json, the whole answer. With --used, the
  * pieces of knowledge that it used (case/knowledge.h), separated by tabs; with --without, the first file of each is a list of those to
  * do without, one a line; with --words FILE, these words instead of kb/words.def: "cause word weight ..." a line. With --rules, reads
- * nothing, and prints the rules that only a text can fulfill.
+ * nothing, and prints the rules that only words can fulfill.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -129,11 +129,11 @@ static void explain(char *paths, int how, bool without)
 	input_text.close(s);
 }
 
-static int print_rules_about_texts(void)
+static int print_rules_about_words(void)
 {
 	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
 		for (const struct when *w = AT(c->when); w; w = AT(w->next))
-			if (expr_only_of_text(AT(w->expr)))
+			if (expr_only_of_words(AT(w->expr)))
 				printf("%s/%s\n", AT(c->id), AT(w->id));
 	return 0;
 }
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 	int how = CAUSES;
 
 	if (argc == 2 && !strcmp(argv[1], "--rules"))
-		return print_rules_about_texts();
+		return print_rules_about_words();
 	for (int i = 1; i < argc; i++) {
 		how = !strcmp(argv[i], "--json") ? JSON : !strcmp(argv[i], "--used") ? USED : how;
 		without |= !strcmp(argv[i], "--without");

@@ -35,8 +35,8 @@ bool expr_threshold(const char *name, size_t len, double *value);
 /* Calls `fn` for every says(), including those of its signs. */
 typedef void expr_words_fn(void *arg, const struct expr *says);
 void expr_says(const struct expr *x, expr_words_fn *fn, void *arg);
-/* Can it hold only where there is a text: by its words, or by a fact that nothing else knows? */
-bool expr_only_of_text(const struct expr *x);
+/* Can only words fulfill it: what an error or a text says, or what nothing but a text tells? */
+bool expr_only_of_words(const struct expr *x);
 /* It is so, and asks for a text besides (`text.is`). */
 bool expr_asks_in_vain(const struct expr *x);
 

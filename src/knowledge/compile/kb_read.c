@@ -359,7 +359,7 @@ static int reader_when_end(struct reader *r)
 	if (!x)
 		return -EINVAL;
 	if (expr_asks_in_vain(x))
-		return reader_complain(r, "'text.is' decides nothing here: the rest can only hold for a text");
+		return reader_complain(r, "'text.is' beside words: they count wherever they come from");
 	REF_SET(w->expr, x);
 	REF_SET(w->text, spell_out(r, r->when_text));
 	if (!AT(w->because) && rule_exists(AT(r->cause->evidence), AT(w->id)))
