@@ -5,9 +5,10 @@
     tools/check_rules.py FIRED [--strict]    those that never matched in any test. FIRED: the file that CUWHY_RULES_FIRED named while the
                                              tests ran, one "cause/rule" a line; --strict: fail when a rule is not in it
     tools/check_rules.py --decided FOLDER [--list]
-                                             those about texts that never decided an answer on reports of others: that were no answer's first
-                                             candidate. FOLDER: build/decided, which tests/text/check.py fills. Fails when there are more of
-                                             them than tests/text/undecided.txt says: a rule that only our own texts need is one too many
+                                             those that only words can fulfill, and that never decided an answer on reports of others: that
+                                             were no answer's first candidate. FOLDER: build/decided, which tests/text/check.py fills. Fails
+                                             when there are more of them than tests/text/undecided.txt says: a rule that only our own texts
+                                             need is one too many
 """
 import glob
 import os
@@ -30,13 +31,6 @@ def rules():
             for sure, name in re.findall(r"^(?:when )?(certain|likely|possible|for|against|excluded) ([a-z0-9-]+):", header, re.M)}
 
 
-def text_rules():
-    """Those that decide, and that only a text can fulfill."""
-    return ["%s/%s" % (cause, name) for cause, header in headers()
-            for name, when in re.findall(r"^when (?:certain|likely|possible) ([a-z0-9-]+):((?:.|\n(?:    |\t))*)", header, re.M)
-            if re.search(r"(?<![!.\w])text\.is\b", when)]
-
-
 def read(path):
     with open(path, encoding="utf-8") as f:
         return set(f.read().split("\n"))
@@ -53,14 +47,15 @@ def matched(path, strict):
 
 def decided(folder, listing):
     """The number that is stored is of this repository's reports, so that it is the same everywhere."""
-    about, here, elsewhere = text_rules(), read(os.path.join(folder, "reports")), os.path.join(folder, "others")
+    about = [name for name in rules() if name in read(os.path.join(folder, "about"))]
+    here, elsewhere = read(os.path.join(folder, "reports")), os.path.join(folder, "others")
     never = [name for name in about if name not in here]
     others = set(never) & (read(elsewhere) if os.path.exists(elsewhere) else set())
     with open(STORED, encoding="utf-8") as f:
         most = int(re.search(r"^(\d+)$", f.read(), re.M).group(1))
     if listing or len(never) > most:
         print("\n".join("never decided: %s%s" % (name, "  (it did on reports from elsewhere)" if name in others else "") for name in never))
-    print("rules: %d of %d about texts decided no answer on reports of others (%d of them on those from elsewhere); at most %d may" % (
+    print("rules: %d of %d about words decided no answer on reports of others (%d of them on those from elsewhere); at most %d may" % (
         len(never), len(about), len(others), most))
     if len(never) > most:
         print("hint: let a rule that reports need do it, or add a labeled report that needs this one (CONTRIBUTING.md)")

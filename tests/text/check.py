@@ -109,10 +109,12 @@ def candidates(answer):
 
 
 def note_decided(build, where, answers):
-    """The rules that were the first candidate's, for tools/check_rules.py --decided."""
+    """The rules that were the first candidate's, for tools/check_rules.py --decided, beside all that only words can fulfill."""
     firsts = [answer["candidates"][0] for answer in answers if answer.get("candidates")]
     folder = os.path.join(ROOT, build, "decided")
     os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "about"), "w", encoding="utf-8") as f:
+        f.write(subprocess.run([os.path.join(ROOT, build, "tests", "many"), "--rules"], capture_output=True, text=True, check=True).stdout)
     with open(os.path.join(folder, where), "w", encoding="utf-8") as f:
         f.write("".join("%s\n" % rule for rule in sorted({"%s/%s" % (c["cause"], c["rule"]) for c in firsts if c.get("rule")})))
 

@@ -2,7 +2,8 @@
  * Explains many texts in one process, so that each of them can be tried in every kind of clothes: reads names of files, one per line (files of
  * one text are separated by tabs), writes the causes of each, the likeliest first; with --json, the whole answer. With --used, the
  * pieces of knowledge that it used (case/knowledge.h), separated by tabs; with --without, the first file of each is a list of those to
- * do without, one a line; with --words FILE, these words instead of kb/words.def: "cause word weight ..." a line.
+ * do without, one a line; with --words FILE, these words instead of kb/words.def: "cause word weight ..." a line. With --rules, reads
+ * nothing, and prints the rules that only words can fulfill.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -128,12 +129,23 @@ static void explain(char *paths, int how, bool without)
 	input_text.close(s);
 }
 
+static int print_rules_about_words(void)
+{
+	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
+		for (const struct when *w = AT(c->when); w; w = AT(w->next))
+			if (expr_only_of_words(AT(w->expr)))
+				printf("%s/%s\n", AT(c->id), AT(w->id));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static char line[65536];
 	bool without = false;
 	int how = CAUSES;
 
+	if (argc == 2 && !strcmp(argv[1], "--rules"))
+		return print_rules_about_words();
 	for (int i = 1; i < argc; i++) {
 		how = !strcmp(argv[i], "--json") ? JSON : !strcmp(argv[i], "--used") ? USED : how;
 		without |= !strcmp(argv[i], "--without");

@@ -492,12 +492,26 @@ static void words__of_an_assertion_are_a_message_wherever_they_are(void **state)
 	}
 }
 
+/* A code says the same in a recording as in a log. */
+static void code__of_the_watchdog_is_no_less_in_a_recording(void **state)
+{
+	const struct evidence e = {"RuntimeError", "CUDA error: the launch timed out and was terminated",
+				   .call = 702};
+	json_t *j = judge_evidence(&e);
+
+	(void)state;
+	assert_string_equal(field(j, "cause"), "watchdog-tdr");
+	assert_string_equal(field(j, "certainty"), "likely");
+	json_decref(j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each__pair_is_asked_or_has_a_reason_not_to_be),
 		cmocka_unit_test(each__decides_what_the_other_leaves_open),
 		cmocka_unit_test(each__contradiction_is_told_and_makes_nothing_certain),
+		cmocka_unit_test(code__of_the_watchdog_is_no_less_in_a_recording),
 		cmocka_unit_test(words__of_an_assertion_are_a_message_wherever_they_are),
 	};
 

@@ -137,9 +137,46 @@ static void kb__a_rule_uses_signs_and_no_phrases(void **state)
 		"phrases belong in a sign");
 	refused(BODY("## Fix\n- a\n    b {min(1, contains(error.text, \"words\"))}\n"), "kb/causes/a.md line",
 		"phrases belong in a sign");
-	accepted(SIGNS "words: says(\"some words\")" SOURCE HEADER("when likely r: text.is && sign.words\n"));
+	accepted(SIGNS "words: says(\"some words\")" SOURCE HEADER("when likely r: sign.words && error.raised\n"));
 	accepted(HEADER("when likely r: sign.words\n") SIGNS "words: says(\"some words\")" SOURCE);
-	accepted(SIGNS "quoted: says(\"some \\\"Quoted\\\" words\")" SOURCE HEADER("when likely r: text.is && sign.quoted\n"));
+	accepted(SIGNS "quoted: says(\"some \\\"Quoted\\\" words\")" SOURCE HEADER("when likely r: sign.quoted\n"));
+}
+
+#define ASKS(asked)                                                                                                    \
+	SIGNS "words: says(\"some words\")" SOURCE "both: error.raised && sign.words" SOURCE                           \
+	      "either: error.raised || says(\"other words\")" SOURCE                                                    \
+	      "raised: contains(error.text, \"words\")" SOURCE HEADER("when likely r: " asked "\n")
+#define BESIDE_TEXT(asked) {ASKS(asked), ASKS("text.is && " asked)}
+
+/* `text.is` where it decides nothing makes a rule look like one that must not hold for recordings. */
+static void kb__a_rule_does_not_ask_for_a_text_in_vain(void **state)
+{
+	static const struct {
+		const char *alone, *beside;
+	} vain[] = {
+			BESIDE_TEXT("sign.words"),
+			BESIDE_TEXT("sign.both"),
+			BESIDE_TEXT("(sign.words || text.gpus == 2)"),
+			BESIDE_TEXT("error.raised && text.hangs"),
+			BESIDE_TEXT("!text.hangs"),
+			BESIDE_TEXT("known(text.gpus)"),
+		BESIDE_TEXT("sign.raised"),
+		},
+	  needed[] = {
+		  BESIDE_TEXT("error.raised"),
+		  BESIDE_TEXT("sign.either"),
+		  BESIDE_TEXT("(sign.words || error.raised)"),
+		  BESIDE_TEXT("!sign.words"),
+		  BESIDE_TEXT("!known(text.gpus)"),
+	  };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(vain) / sizeof(vain[0]); i++) {
+		accepted(vain[i].alone);
+		refused(vain[i].beside, "kb/causes/a.md line", "'text.is' beside words");
+	}
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		accepted(needed[i].beside);
 }
 
 static void kb__mistakes_in_a_sign_are_found(void **state)
@@ -1798,6 +1835,7 @@ int main(void)
 		cmocka_unit_test(kb__every_cause_has_rules_and_something_to_say),
 		cmocka_unit_test(kb__mistakes_in_a_file_are_found),
 		cmocka_unit_test(kb__a_rule_uses_signs_and_no_phrases),
+		cmocka_unit_test(kb__a_rule_does_not_ask_for_a_text_in_vain),
 		cmocka_unit_test(kb__mistakes_in_a_sign_are_found),
 		cmocka_unit_test(kb__every_sign_is_used),
 		cmocka_unit_test(kb__no_sign_has_words_that_were_made_up),

@@ -35,6 +35,10 @@ bool expr_threshold(const char *name, size_t len, double *value);
 /* Calls `fn` for every says(), including those of its signs. */
 typedef void expr_words_fn(void *arg, const struct expr *says);
 void expr_says(const struct expr *x, expr_words_fn *fn, void *arg);
+/* Can only words fulfill it: what an error or a text says, or what nothing but a text tells? */
+bool expr_only_of_words(const struct expr *x);
+/* It is so, and asks for a text besides (`text.is`). */
+bool expr_asks_in_vain(const struct expr *x);
 
 /* Likewise: a sentence with {expressions} (verdict/rules/template.h). */
 const struct template *template_parse(const struct expr_scope *scope, struct arena *a, const char *text, size_t len,

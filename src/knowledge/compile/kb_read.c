@@ -358,6 +358,8 @@ static int reader_when_end(struct reader *r)
 	x = reader_flag(r, r->when_text, "a when must be true or false");
 	if (!x)
 		return -EINVAL;
+	if (expr_asks_in_vain(x))
+		return reader_complain(r, "'text.is' beside words: they count wherever they come from");
 	REF_SET(w->expr, x);
 	REF_SET(w->text, spell_out(r, r->when_text));
 	if (!AT(w->because) && rule_exists(AT(r->cause->evidence), AT(w->id)))
