@@ -193,10 +193,8 @@ def assemble(kernels, arch, level, tmp):
 
 def decoder(tmp):
     out = os.path.join(tmp, "eval_decode")
-    files = ["find/fault/" + f for f in ("sass_line", "sass_cell", "sass_exec", "sass_decide", "sass_arith", "sass_math", "sass_compute", "sass_move",
-                                           "sass")] + ["formats/image", "formats/elf_sections"]
     subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
-                    os.path.join(HERE, "eval_decode.c")] + [os.path.join(ROOT, f"src/{f}.c") for f in files] +
+                    os.path.join(HERE, "eval_decode.c")] + [os.path.join(ROOT, f) for f in check_assert.EXECUTOR] +
                    ["-lm", "-o", out], check=True)
     return out
 

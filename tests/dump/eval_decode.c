@@ -14,15 +14,6 @@
 #include "find/fault/sass_math.h"
 #include "decode.h"
 
-void *xcalloc(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	if (!p)
-		abort();
-	return p;
-}
-
 static void source(const struct sass_source *s, bool inverted)
 {
 	printf(", %s", !s->minus ? "" : inverted ? "~" : "-");

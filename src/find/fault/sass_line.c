@@ -104,6 +104,7 @@ struct sass_line *sass_line_open(struct bytes image, unsigned arch, uint64_t pc)
 	struct sass_line *l = xcalloc(1, sizeof(*l));
 
 	l->stopped = SIZE_MAX;
+	l->run.stack = cell_unknown();
 	l->anyone = (struct sass_thread){.image = image, .arch = arch};
 	image_section(image, ".nv.constant4", &l->run.bank4);
 	if (decode_around(l, image, arch, pc))
@@ -281,13 +282,15 @@ uint64_t sass_line_origin(struct sass_line *l, const struct sass *s, uint64_t pa
 	return cell_reg(&l->s, false, s->reg).words | cell_reg(&l->s, true, s->ureg).words;
 }
 
-bool sass_line_constant(struct sass_line *l, int reg, uint32_t *value)
+bool sass_line_constant(struct sass_line *l, int reg, bool pair, uint64_t *value)
 {
-	struct cell c;
+	struct cell lo, hi = cell_number(0);
 
 	l->anyone.params_offset = 0;
 	execute(l, &l->anyone);
-	c = cell_reg(&l->s, false, reg);
-	*value = c.v;
-	return c.known;
+	lo = cell_reg(&l->s, false, reg);
+	if (pair)
+		hi = cell_reg(&l->s, false, reg + 1);
+	*value = (uint64_t)hi.v << 32 | lo.v;
+	return lo.known && hi.known;
 }

@@ -37,7 +37,7 @@ enum sass_answer sass_line_address(struct sass_line *l, const struct sass *s, co
  * offsets. 0 when the code does not say. */
 uint64_t sass_line_origin(struct sass_line *l, const struct sass *s, uint64_t params_offset);
 
-/* A register that has the same value there in all threads of all launches. */
-bool sass_line_constant(struct sass_line *l, int reg, uint32_t *value);
+/* A register, or a pair of them, that has the same value there in all threads of all launches. */
+bool sass_line_constant(struct sass_line *l, int reg, bool pair, uint64_t *value);
 
 #endif
