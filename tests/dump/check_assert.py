@@ -230,11 +230,16 @@ class Image:
                     yield s[3] + o + 16
 
 
+# the straight line to an instruction, and what executes it
+EXECUTOR = ["src/find/fault/sass%s.c" % part for part in ("", "_line", "_cell", "_exec", "_decide", "_arith", "_math", "_compute", "_move")] + [
+    "src/formats/image.c", "src/formats/elf_sections.c", "src/base/mem.c"]
+
+
 def decoder(tmp):
     out = os.path.join(tmp, "assert_decode")
-    files = ["src/find/fault/assert_args.c", "src/find/fault/sass_move.c", "src/formats/image.c", "src/formats/elf_sections.c"]
+    files = ["src/find/fault/assert_args.c", *EXECUTOR]
     subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
-                    os.path.join(HERE, "assert_decode.c")] + [os.path.join(ROOT, f) for f in files] + ["-o", out],
+                    os.path.join(HERE, "assert_decode.c")] + [os.path.join(ROOT, f) for f in files] + ["-lm", "-o", out],
                    check=True)
     return out
 

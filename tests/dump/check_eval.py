@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks how addresses are recomputed from code (src/find/fault/sass_eval.c), on our own kernels.
+"""Checks how addresses are recomputed from code (src/find/fault/sass_line.c), on our own kernels.
 
 Kernels in PTX compute an address in many ways, chosen at random with a fixed seed: 32 and 64 bits, signed and
 unsigned, shifts, rows and columns, branches, loops. The expected address is computed here beside the PTX. They are
@@ -193,11 +193,9 @@ def assemble(kernels, arch, level, tmp):
 
 def decoder(tmp):
     out = os.path.join(tmp, "eval_decode")
-    files = ["find/fault/" + f for f in ("sass_eval", "sass_line", "sass_math", "sass_compute", "sass_move", "sass")] + [
-             "formats/image", "formats/elf_sections"]
     subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
-                    os.path.join(HERE, "eval_decode.c")] + [os.path.join(ROOT, f"src/{f}.c") for f in files] +
-                   ["-o", out], check=True)
+                    os.path.join(HERE, "eval_decode.c")] + [os.path.join(ROOT, f) for f in check_assert.EXECUTOR] +
+                   ["-lm", "-o", out], check=True)
     return out
 
 

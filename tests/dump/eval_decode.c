@@ -10,18 +10,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "find/fault/sass_eval.h"
+#include "find/fault/sass_line.h"
 #include "find/fault/sass_math.h"
 #include "decode.h"
-
-void *xcalloc(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	if (!p)
-		abort();
-	return p;
-}
 
 static void source(const struct sass_source *s, bool inverted)
 {
@@ -88,10 +79,12 @@ static void math(unsigned arch, const uint64_t word[2])
 {
 	static const char *const special[] = {"TID.X", "TID.Y", "TID.Z", "?", "CTAID.X", "CTAID.Y", "CTAID.Z"};
 	uint8_t code[SASS_BYTES];
+	struct sass_effect e;
 	struct sass_math m;
 
 	memcpy(code, word, sizeof(code));
-	printf("%x ", sass_predicates(code, arch));
+	sass_effect(code, arch, &e);
+	printf("%x ", e.preds | e.upreds);
 	if (!sass_math(code, arch, &m)) {
 		puts("-");
 		return;
@@ -118,8 +111,8 @@ static void three(uint32_t *to)
 static void address(struct bytes image, unsigned arch, uint64_t pc)
 {
 	static uint8_t params[4096];
-	struct sass_lane lane = {.params = {params, 0}};
-	struct sass_eval *e = sass_eval_open(image, arch, pc);
+	struct sass_thread lane = {.arch = arch, .params = {params, 0}};
+	struct sass_line *e = sass_line_open(image, arch, pc);
 	const uint8_t *at = NULL;
 	enum sass_answer answer = SASS_UNKNOWN;
 	uint64_t word[2], found;
@@ -127,7 +120,7 @@ static void address(struct bytes image, unsigned arch, uint64_t pc)
 	char hex[8193];
 	size_t i;
 
-	if (scanf("%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %8192s", &lane.pc, &word[0], &word[1],
+	if (scanf("%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %8192s", &lane.stopped, &word[0], &word[1],
 		  &lane.params_offset, hex) != 5)
 		exit(2);
 	for (i = 0; hex[i * 2] && hex[i * 2 + 1]; i++) {
@@ -142,12 +135,12 @@ static void address(struct bytes image, unsigned arch, uint64_t pc)
 	three(lane.grid_dim);
 	at = (const uint8_t *)word;
 	if (e && sass_decode(at, arch, &s))
-		answer = sass_eval_address(e, &s, &lane, &found);
+		answer = sass_line_address(e, &s, &lane, &found);
 	if (answer == SASS_COMPUTED)
 		printf("%" PRIx64 "\n", found);
 	else
 		puts(answer == SASS_UNKNOWN ? "?" : "differs");
-	sass_eval_close(e);
+	sass_line_close(e);
 }
 
 int main(int argc, char **argv)

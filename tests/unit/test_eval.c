@@ -15,8 +15,7 @@
 #include "base/err.h"
 #include "find/fault/culprit.h"
 #include "formats/image.h"
-#include "find/fault/sass_eval.h"
-#include "find/fault/sass_run.h"
+#include "find/fault/sass_line.h"
 #include "find/fault/sass_math.h"
 #include "dump_find.h"
 
@@ -152,27 +151,27 @@ static const struct row {
 #include "tests/dump/eval_table.def"
 };
 
-static struct sass_lane lane_of(const struct row *r)
+static struct sass_thread lane_of(const struct row *r)
 {
-	return (struct sass_lane){
-		.pc = AM_CODE + r->load + SASS_BYTES, .params = {(const uint8_t *)r->params, 52},
+	return (struct sass_thread){
+		.arch = r->arch, .stopped = AM_CODE + r->load + SASS_BYTES, .params = {(const uint8_t *)r->params, 52},
 		.params_offset = r->arch < 90 ? 0x160 : r->arch < 100 ? 0x210 : 0x380,
 		.thread = {r->tid[0], r->tid[1]}, .block = {r->ctaid[0], r->ctaid[1]},
 		.block_dim = {r->ntid, 1, 1}, .grid_dim = {r->nctaid, 1, 1},
 	};
 }
 
-static enum sass_answer answer_of(struct am *m, const struct row *r, const struct sass_lane *lane, uint64_t *address)
+static enum sass_answer answer_of(struct am *m, const struct row *r, const struct sass_thread *lane, uint64_t *address)
 {
 	struct am_plan p = {.code = r->code, .n_code = r->n};
-	struct sass_eval *e = sass_eval_open(am_make(m, &p), r->arch, AM_CODE + r->load);
+	struct sass_line *e = sass_line_open(am_make(m, &p), r->arch, AM_CODE + r->load);
 	enum sass_answer a = SASS_UNKNOWN;
 	struct sass s;
 
 	assert_true(sass_decode((const uint8_t *)r->code + r->load, r->arch, &s));
 	if (e)
-		a = sass_eval_address(e, &s, lane, address);
-	sass_eval_close(e);
+		a = sass_line_address(e, &s, lane, address);
+	sass_line_close(e);
 	return a;
 }
 
@@ -185,7 +184,7 @@ static void eval__kernels_of_every_architecture_give_the_address_from_code_alone
 	(void)state;
 	assert_true(sizeof(rows) / sizeof(rows[0]) >= 20);
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct sass_lane lane = lane_of(&rows[i]);
+		struct sass_thread lane = lane_of(&rows[i]);
 
 		assert_int_equal(answer_of(m, &rows[i], &lane, &address), SASS_COMPUTED);
 		assert_true(address == rows[i].address);
@@ -210,17 +209,17 @@ static void eval__the_pointer_is_told_from_the_others(void **state)
 		struct bytes image = am_make(m, &p);
 
 		for (uint64_t at = r->load; at / 8 < r->n; at += SASS_BYTES) {
-			struct sass_eval *e;
+			struct sass_line *e;
 			struct sass s;
 
 			if (!sass_decode((const uint8_t *)r->code + at, r->arch, &s) ||
 			    (at > r->load && s.kind != SASS_STORE))
 				continue;
-			e = sass_eval_open(image, r->arch, AM_CODE + at);
+			e = sass_line_open(image, r->arch, AM_CODE + at);
 			assert_non_null(e);
-			assert_int_equal(sass_eval_origin(e, &s, lane_of(r).params_offset) & 3, at == r->load ? 1 : 2);
-			assert_int_equal(sass_eval_origin(e, &s, 0), 0);
-			sass_eval_close(e);
+			assert_int_equal(sass_line_origin(e, &s, lane_of(r).params_offset) & 3, at == r->load ? 1 : 2);
+			assert_int_equal(sass_line_origin(e, &s, 0), 0);
+			sass_line_close(e);
 			stores += at > r->load;
 		}
 	}
@@ -236,7 +235,7 @@ static void eval__any_changed_bit_is_survived(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i += 3) {
-		struct sass_lane lane = lane_of(&rows[i]);
+		struct sass_thread lane = lane_of(&rows[i]);
 		struct row r = rows[i];
 
 		code = malloc(r.n * 8);
@@ -257,7 +256,7 @@ static void eval__hostile_code_ends(void **state)
 	static uint64_t code[2 * 600];
 	struct row r = {.arch = 90, .load = 598 * SASS_BYTES, .code = code, .n = 2 * 600};
 	struct am *m = malloc(sizeof(*m));
-	struct sass_lane lane;
+	struct sass_thread lane;
 	uint64_t address;
 	size_t i;
 
@@ -396,12 +395,18 @@ static bool image_of(struct dump *d, uint64_t pc, struct bytes *image)
 	return false;
 }
 
-static struct sass_lane real_lane(const struct culprit *c, const struct dump_row *lane, const struct dump_row *warp,
-				  const struct dump_row *cta)
+static struct sass_thread real_lane(const struct culprit *c, const struct dump_row *lane, const struct dump_row *warp,
+				    const struct dump_row *cta)
 {
-	struct sass_lane l = {.pc = dump_get(lane, DUMP_LANE_PC), .regs = dump_child_bytes(lane, DUMP_REGS),
-			      .uregs = dump_child_bytes(warp, DUMP_UREGS), .params = c->params,
-			      .params_offset = c->params_offset, .id = (uint32_t)dump_get(lane, DUMP_LANE_ID)};
+	struct sass_thread l = {.image = c->image,
+				.arch = c->arch,
+				.entry = c->entry,
+				.stopped = dump_get(lane, DUMP_LANE_PC),
+				.regs = dump_child_bytes(lane, DUMP_REGS),
+				.uregs = dump_child_bytes(warp, DUMP_UREGS),
+				.params = c->params,
+				.params_offset = c->params_offset,
+				.id = (uint32_t)dump_get(lane, DUMP_LANE_ID)};
 	int i;
 
 	for (i = 0; i < 3; i++) {
@@ -415,18 +420,12 @@ static struct sass_lane real_lane(const struct culprit *c, const struct dump_row
 
 /* Surviving registers are compared inside; computed from code alone, the address must be the culprit's. */
 /* Executed from the entry, it accesses the same and has the same in its registers. */
-static void try_run(struct tally *t, const struct culprit *c, const struct sass_lane *l, uint64_t survived)
+static void try_run(struct tally *t, const struct culprit *c, const struct sass_thread *l, uint64_t survived)
 {
-	struct sass_thread one = {.image = c->image, .arch = c->arch, .entry = c->entry, .params = l->params,
-				  .params_offset = l->params_offset, .id = l->id, .stopped = l->pc, .regs = l->regs};
 	struct sass_found f;
 
-	memcpy(one.thread, l->thread, sizeof(one.thread));
-	memcpy(one.block, l->block, sizeof(one.block));
-	memcpy(one.block_dim, l->block_dim, sizeof(one.block_dim));
-	memcpy(one.grid_dim, l->grid_dim, sizeof(one.grid_dim));
 	if (!sass_once(c->image, c->arch, c->entry, c->pc) ||
-	    sass_run(&one, c->pc, true, 100000, &f) != SASS_END_THERE || !f.address_known)
+	    sass_run(l, c->pc, true, 100000, &f) != SASS_END_THERE || !f.address_known)
 		return;
 	assert_true(f.address == survived);
 	assert_int_equal(f.differ, 0);
@@ -434,10 +433,10 @@ static void try_run(struct tally *t, const struct culprit *c, const struct sass_
 	t->registers += f.agree;
 }
 
-static void try_lane(struct tally *t, const struct culprit *c, struct sass_eval *e, struct sass_lane *l)
+static void try_lane(struct tally *t, const struct culprit *c, struct sass_line *e, struct sass_thread *l)
 {
 	uint64_t address, survived = 0;
-	enum sass_answer a = sass_eval_address(e, &c->insn, l, &address);
+	enum sass_answer a = sass_line_address(e, &c->insn, l, &address);
 
 	if (!sass_address(&c->insn, l->regs, l->uregs, &survived) || sass_overwrites_address(&c->insn))
 		return;
@@ -446,12 +445,12 @@ static void try_lane(struct tally *t, const struct culprit *c, struct sass_eval 
 	t->unknown += a == SASS_UNKNOWN;
 	try_run(t, c, l, survived);
 	l->regs.len = l->uregs.len = 0;
-	a = sass_eval_address(e, &c->insn, l, &address);
+	a = sass_line_address(e, &c->insn, l, &address);
 	t->differ += a == SASS_DIFFERS || (a >= SASS_COMPUTED && address != survived);
 	t->code_only += a >= SASS_COMPUTED && address == survived;
 }
 
-static bool is_kept(const struct culprit *c, const struct sass_lane *l)
+static bool is_kept(const struct culprit *c, const struct sass_thread *l)
 {
 	size_t i;
 
@@ -467,17 +466,17 @@ static void try_dump(struct tally *t, const char *path)
 	struct dump *d = dump_open(path, NULL);
 	struct culprit *c;
 	struct bytes image;
-	struct sass_eval *e = NULL;
+	struct sass_line *e = NULL;
 	struct dump_row lane, warp, cta;
 	size_t cursor = 0;
 
 	assert_non_null(d);
 	c = culprit_find(d);
 	if (c->decoded && c->address_known && image_of(d, c->pc, &image))
-		e = sass_eval_open(image, c->arch, c->pc);
+		e = sass_line_open(image, c->arch, c->pc);
 	t->dumps += e != NULL;
 	while (e && dump_next(d, DUMP_LANE, &cursor, &lane)) {
-		struct sass_lane l;
+		struct sass_thread l;
 
 		if (!dump_parent(&lane, &warp) || !dump_parent(&warp, &cta) || dump_get(&cta, DUMP_CTA_GRID) != c->grid_id)
 			continue;
@@ -485,7 +484,7 @@ static void try_dump(struct tally *t, const char *path)
 		if (is_kept(c, &l))
 			try_lane(t, c, e, &l);
 	}
-	sass_eval_close(e);
+	sass_line_close(e);
 	culprit_free(c);
 	dump_free(d);
 }

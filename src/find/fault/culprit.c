@@ -12,7 +12,7 @@
 #include "formats/demangle.h"
 #include "formats/image.h"
 #include "read/dump/dump.h"
-#include "find/fault/sass_eval.h"
+#include "find/fault/sass_line.h"
 
 #define STRAIGHT_MAX	64			/* instructions */
 #define WINDOW		((uint64_t)16 << 20)	/* size of the shared and of the local window */
@@ -74,9 +74,9 @@ struct hunt {
 	struct bytes image;	/* of the grid's module, or of the one that holds the pc */
 	struct bytes original;	/* the same before relocation; empty in light dumps */
 	uint64_t straight_end;		/* a lane up to here still has the registers as they were at the pc */
-	struct sass_eval *eval;		/* recomputes destroyed addresses; NULL = not needed or not possible */
-	bool eval_tried;
-	bool eval_differs;		/* from a register: the code is not what ran, or not all of it */
+	struct sass_line *line;		/* recomputes destroyed addresses; NULL = not needed or not possible */
+	bool line_tried;
+	bool line_differs;		/* from a register: the code is not what ran, or not all of it */
 	bool once, once_tried;		/* a thread executes the instruction at most once */
 	unsigned steps;			/* that were used to execute threads */
 	uint64_t call;			/* of an assertion's function, 0 = not known */
@@ -473,12 +473,12 @@ static bool lane_in_reach(struct hunt *h, const struct thread *t)
 	       (pc - h->c->pc) % SASS_BYTES == 0;
 }
 
-static struct sass_eval *eval_of(struct hunt *h)
+static struct sass_line *line_of(struct hunt *h)
 {
-	if (!h->eval_tried)
-		h->eval = sass_eval_open(h->image, h->c->arch, h->c->pc);
-	h->eval_tried = true;
-	return h->eval;
+	if (!h->line_tried)
+		h->line = sass_line_open(h->image, h->c->arch, h->c->pc);
+	h->line_tried = true;
+	return h->line;
 }
 
 /* Is the predicate in the dump still the one that the access had? */
@@ -486,7 +486,7 @@ static bool guard_kept(struct hunt *h, const struct thread *t)
 {
 	uint64_t pc = dump_get(&t->lane, DUMP_LANE_PC);
 
-	return h->c->insn.guard == 7 || pc == h->c->pc || (eval_of(h) && sass_eval_keeps(h->eval, h->c->insn.guard, pc));
+	return h->c->insn.guard == 7 || pc == h->c->pc || (line_of(h) && sass_line_keeps(h->line, h->c->insn.guard, pc));
 }
 
 /* A predicated instruction is skipped by lanes whose predicate is false. */
@@ -499,14 +499,14 @@ static bool lane_skipped(struct hunt *h, const struct thread *t)
 	       (p != 0) == h->c->insn.guard_not;
 }
 
-static void lane_describe(struct hunt *h, const struct thread *t, const struct culprit_lane *l, struct sass_lane *to)
+static void lane_describe(struct hunt *h, const struct thread *t, const struct culprit_lane *l, struct sass_thread *to)
 {
 	const struct culprit *c = h->c;
 
-	*to = (struct sass_lane){
-		.pc = l->pc, .regs = dump_child_bytes(&t->lane, DUMP_REGS),
-		.uregs = dump_child_bytes(&t->warp, DUMP_UREGS), .params = c->params,
-		.params_offset = c->params_offset, .id = (uint32_t)dump_get(&t->lane, DUMP_LANE_ID),
+	*to = (struct sass_thread){
+		.image = h->image, .arch = c->arch, .entry = c->entry, .params = c->params, .params_offset = c->params_offset,
+		.id = (uint32_t)dump_get(&t->lane, DUMP_LANE_ID), .stopped = l->pc,
+		.regs = dump_child_bytes(&t->lane, DUMP_REGS), .uregs = dump_child_bytes(&t->warp, DUMP_UREGS),
 	};
 	memcpy(to->thread, l->thread, sizeof(to->thread));
 	memcpy(to->block, l->block, sizeof(to->block));
@@ -519,23 +519,16 @@ static void lane_describe(struct hunt *h, const struct thread *t, const struct c
 static bool lane_execute(struct hunt *h, const struct thread *t, struct culprit_lane *l)
 {
 	const struct culprit *c = h->c;
-	struct sass_thread one = {
-		.image = h->image, .arch = c->arch, .entry = c->entry, .params = c->params, .params_offset = c->params_offset,
-		.id = (uint32_t)dump_get(&t->lane, DUMP_LANE_ID), .stopped = l->pc,
-		.regs = dump_child_bytes(&t->lane, DUMP_REGS),
-	};
+	struct sass_thread one;
 	struct sass_found f;
 	enum sass_end end;
 
 	if (!h->once_tried)
 		h->once = c->grid_known && sass_once(h->image, c->arch, c->entry, c->pc);
 	h->once_tried = true;
-	if (!h->once || h->eval_differs || h->steps >= EXECUTE_MAX)
+	if (!h->once || h->line_differs || h->steps >= EXECUTE_MAX)
 		return false;
-	memcpy(one.thread, l->thread, sizeof(one.thread));
-	memcpy(one.block, l->block, sizeof(one.block));
-	memcpy(one.block_dim, c->block, sizeof(one.block_dim));
-	memcpy(one.grid_dim, c->grid, sizeof(one.grid_dim));
+	lane_describe(h, t, l, &one);
 	end = sass_run(&one, c->pc, true, EXECUTE_MAX - h->steps, &f);
 	h->steps += f.steps;
 	if (end != SASS_END_THERE || !f.address_known || f.from.n || !f.agree || f.differ)
@@ -549,20 +542,20 @@ static bool lane_execute(struct hunt *h, const struct thread *t, struct culprit_
 static bool lane_recompute(struct hunt *h, const struct thread *t, struct culprit_lane *l)
 {
 	struct culprit_lane again = *l;
-	struct sass_lane lane;
+	struct sass_thread lane;
 	enum sass_answer answer;
 
 	lane_describe(h, t, l, &lane);
-	if (!eval_of(h) || !lane.regs.data)
+	if (!line_of(h) || !lane.regs.data)
 		return false;
-	answer = sass_eval_address(h->eval, &h->c->insn, &lane, &l->address);
-	h->eval_differs = h->eval_differs || answer == SASS_DIFFERS;
+	answer = sass_line_address(h->line, &h->c->insn, &lane, &l->address);
+	h->line_differs = h->line_differs || answer == SASS_DIFFERS;
 	if (answer < SASS_COMPUTED)
 		return false;
 	h->c->address_recomputed |= sass_overwrites_address(&h->c->insn) || answer == SASS_COMPUTED;
 	/* two ways to the same address, and registers that agree with one of them */
 	if (answer == SASS_COMPUTED && lane_execute(h, t, &again)) {
-		h->eval_differs = h->eval_differs || again.address != l->address;
+		h->line_differs = h->line_differs || again.address != l->address;
 		return again.address == l->address;
 	}
 	h->c->address_unchecked = h->c->address_unchecked || answer == SASS_COMPUTED;
@@ -595,10 +588,10 @@ static void lane_address_finish(struct hunt *h)
 {
 	if (h->c->address_doubtful)
 		h->c->address_recomputed = h->c->address_unchecked = false;
-	if (h->c->decoded && h->c->pc_exact && eval_of(h))
-		h->c->origin = sass_eval_origin(h->eval, &h->c->insn, h->c->params_offset);
-	sass_eval_close(h->eval);
-	h->eval = NULL;
+	if (h->c->decoded && h->c->pc_exact && line_of(h))
+		h->c->origin = sass_line_origin(h->line, &h->c->insn, h->c->params_offset);
+	sass_line_close(h->line);
+	h->line = NULL;
 }
 
 static void places_count(struct hunt *h, const struct thread *t)

@@ -119,7 +119,9 @@ static bool special(const struct cell_run *run, unsigned which, struct cell *c)
 {
 	const struct sass_thread *t = run->t;
 
-	if (which == SASS_LANEID)
+	if (run->nobody && which != SASS_ZERO)
+		*c = cell_unknown();
+	else if (which == SASS_LANEID)
 		*c = cell_number(t->id);
 	else if (which >= SASS_TID && which < SASS_TID + 3)
 		*c = cell_number(t->thread[which - SASS_TID]);
@@ -147,33 +149,32 @@ static struct cell narrowed(const struct sass_math *m, struct cell a, struct cel
 	return a;
 }
 
-/* Addresses are sums; what is multiplied or shifted is an index. */
-static uint16_t base_of(const struct sass_math *m, const struct cell in[3])
+/* Addresses are sums; what is multiplied, shifted or subtracted is an index. */
+static void set_base(struct cell *of, const struct sass_math *m, const struct cell in[3])
 {
-	struct cell a = in[0], b = in[1], c = in[2];
+	bool sum = m->op == SASS_ADD || m->op == SASS_LOGIC;
+	bool a = sum || (m->op == SASS_MAD && in[1].known && in[1].v == 1);
+	bool b = sum || m->op == SASS_LEA || m->op == SASS_COPY, c = sum || m->op == SASS_MAD;
+	struct cell none = {.known = true};
 
-	if (m->op == SASS_MAD)
-		a.base = b.known && b.v == 1 ? a.base : 0, b.base = 0;
-	else if (m->op == SASS_LEA)
-		a.base = c.base = 0;
-	else if (m->op == SASS_COPY)
-		a.base = c.base = 0;
-	else if (m->op != SASS_ADD && m->op != SASS_LOGIC)
-		return 0;
-	return cell_merge(cell_merge(a, b), c).base;
+	of->base = cell_merge(cell_merge(a ? in[0] : none, b ? in[1] : none), c ? in[2] : none).base;
+	of->words = (a && !m->a.minus ? in[0].words : 0) | (b && !m->b.minus ? in[1].words : 0) |
+		    (c && !m->c.minus ? in[2].words : 0);
 }
 
 static struct cell math_source(struct cell_run *run, struct cell_state *s, const struct sass_source *from, bool pair,
 			       uint64_t *v)
 {
-	struct cell lo = cell_source(run, s, from, 0), hi;
+	struct cell lo = cell_source(run, s, from, 0), hi, both;
 
 	*v = lo.v;
 	if (!pair)
 		return lo;
 	hi = cell_source(run, s, from, 1);
 	*v |= (uint64_t)hi.v << 32;
-	return cell_merge(lo, hi);
+	both = cell_merge(lo, hi);
+	both.words = lo.words | hi.words;
+	return both;
 }
 
 bool run_math(struct cell_run *run, struct cell_state *s, const struct sass_math *m, struct cell *result)
@@ -197,10 +198,12 @@ bool run_math(struct cell_run *run, struct cell_state *s, const struct sass_math
 		in.carry += carry.v;
 		/* a carry between the halves of an address is no other value */
 		all.known = all.known && carry.known;
+		all.checked |= carry.checked;
+		all.differs |= carry.differs;
 		if (carry.n)
 			all = cell_merge(all, cell_without_base(carry));
 	}
-	all.base = base_of(m, from);
+	set_base(&all, m, from);
 	all.compare = from[0].compare ? from[0].compare : from[1].compare ? from[1].compare : from[2].compare;
 	if (!sass_compute(m, &in, &value, &over))
 		all.known = false;

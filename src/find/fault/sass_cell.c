@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#define STACK_TOP	0x00fff000u	/* any value: only differences matter */
-
 struct cell cell_number(uint32_t v)
 {
 	return (struct cell){.v = v, .known = true};
@@ -52,7 +50,8 @@ static void merge_bytes(struct cell *to, const struct cell *a, const struct cell
 
 struct cell cell_merge(struct cell a, struct cell b)
 {
-	struct cell c = {.known = a.known && b.known, .compare = a.compare ? a.compare : b.compare};
+	struct cell c = {.known = a.known && b.known, .compare = a.compare ? a.compare : b.compare,
+			 .checked = a.checked || b.checked, .differs = a.differs || b.differs};
 
 	merge_bytes(&c, &a, &b);
 	c.base = !a.base || a.base == b.base ? b.base : !b.base ? a.base : CELL_NO_BASE;
@@ -62,6 +61,7 @@ struct cell cell_merge(struct cell a, struct cell b)
 struct cell cell_without_base(struct cell c)
 {
 	c.base = 0;
+	c.words = 0;
 	return c;
 }
 
@@ -87,9 +87,11 @@ static struct cell parameter(const struct cell_run *run, uint64_t off)
 	struct cell c = cell_unknown();
 	uint32_t half[2];
 
-	if (off % 4 || !dump_word(run->t->params, off / 4, &c.v))
+	if (off % 4 == 0 && dump_word(run->t->params, off / 4, &c.v))
+		c = cell_number(c.v);
+	c.words = off / 8 < 64 ? 1ull << off / 8 : 0;
+	if (!c.known)
 		return c;
-	c = cell_number(c.v);
 	/* pointers have more than 32 bits and fewer than 57 */
 	if (off / 8 < CELL_NO_BASE - 1 && dump_word(run->t->params, off / 8 * 2, &half[0]) &&
 	    dump_word(run->t->params, off / 8 * 2 + 1, &half[1]) && half[1] && half[1] >> 25 == 0)
@@ -116,7 +118,7 @@ static struct cell launch_word(const struct cell_run *run, uint64_t off)
 	uint32_t v = 0;
 
 	if (off == stack)
-		return cell_number(STACK_TOP);
+		return run->stack;
 	if (off >= block && off < block + 12 && off % 4 == 0)
 		v = t->block_dim[(off - block) / 4];
 	else if (off >= grid && off < grid + 12 && off % 4 == 0)
@@ -193,6 +195,7 @@ void cell_set_reg(struct cell_state *s, bool uniform, int reg, struct cell c)
 void cell_set_predicate(struct cell_state *s, bool uniform, unsigned p, struct cell c)
 {
 	c.base = 0;
+	c.words = 0;
 	c.raw = false;
 	c.v &= 1;
 	if ((p & 7) != CELL_ALWAYS)
@@ -201,27 +204,20 @@ void cell_set_predicate(struct cell_state *s, bool uniform, unsigned p, struct c
 
 bool cell_forget(const struct cell_run *run, struct cell_state *s, const uint8_t *code)
 {
-	unsigned i, preds = sass_predicates(code, run->t->arch);
-	struct word w = word_of(code);
-	struct sass_move m;
-	struct sass a;
+	struct sass_effect e;
+	unsigned i, d;
 
-	for (i = 0; i < 7; i++)
-		if (preds >> i & 1)
-			cell_set_predicate(s, is_uniform(&w), i, cell_unknown());
-	if (sass_decode(code, run->t->arch, &a)) {
-		for (i = 0; i < a.dest_regs; i++) {
-			cell_set_reg(s, false, a.dest < 0 ? -1 : a.dest + (int)i, cell_unknown());
-			cell_set_reg(s, false, a.second < 0 ? -1 : a.second + (int)i, cell_unknown());
-		}
-		return true;
+	sass_effect(code, run->t->arch, &e);
+	for (i = 0; i < CELL_ALWAYS; i++) {
+		if (e.preds >> i & 1)
+			cell_set_predicate(s, false, i, cell_unknown());
+		if (e.upreds >> i & 1)
+			cell_set_predicate(s, true, i, cell_unknown());
 	}
-	sass_move(code, run->t->arch, &m);
-	if (m.from == SASS_FROM_ANYWHERE)
-		return false;
-	for (i = 0; m.dest >= 0 && i < m.n; i++)
-		cell_set_reg(s, m.uniform, m.dest + (int)i, cell_unknown());
-	return true;
+	for (d = 0; d < 2; d++)
+		for (i = 0; e.dest[d] >= 0 && i < e.n; i++)
+			cell_set_reg(s, e.uniform, e.dest[d] + (int)i, cell_unknown());
+	return !e.any;
 }
 
 double cell_float(uint32_t v)

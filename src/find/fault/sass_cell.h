@@ -19,10 +19,13 @@ struct cell {
 	uint32_t compare; /* number of the comparison that it is the result of, 0 = none */
 	uint64_t at;	  /* bytes of global memory that it was computed from, */
 	uint8_t n;	  /* how many; 0 = none, SASS_SEVERAL */
-	bool known;
-	bool raw;	  /* it has those bytes as they are */
+	bool known : 1;
+	bool raw : 1;	  /* it has those bytes as they are */
+	/* of a thread in a dump: a register behind the value was compared with what the dump has, and it differed */
+	bool checked : 1, differs : 1;
 	uint16_t base;	  /* the word of the parameters, from 1, that it is an address of */
 	uint16_t at_base; /* the same of `at` */
+	uint64_t words;	  /* the words of the parameters that it is a sum of, whatever they are; only the first 64, as bits */
 };
 
 struct cell_store {
@@ -48,6 +51,8 @@ struct cell_run {
 	uint32_t n_compares;
 	bool missing;	/* memory was read that is not known, */
 	bool loaded;	/* and that is */
+	bool nobody;	/* no thread in particular: its position is not known */
+	struct cell stack; /* where it begins */
 };
 
 struct cell cell_number(uint32_t v);
@@ -55,10 +60,10 @@ struct cell cell_number(uint32_t v);
 struct cell cell_merge(struct cell a, struct cell b);
 struct cell cell_unknown(void);
 
-/* Executes an instruction that is no branch and whose guard holds. False: it may have done anything. */
-bool cell_execute(struct cell_run *run, struct cell_state *s, const uint8_t *code);
-/* The same for a guard that is not known. */
-bool cell_perhaps(struct cell_run *run, struct cell_state *s, const uint8_t *code, struct cell guard);
+/* Executes an instruction that is no branch, if its guard holds. False: it may have done anything. */
+bool cell_step(struct cell_run *run, struct cell_state *s, const uint8_t *code);
+/* The predicate that must hold. */
+struct cell cell_guard(const struct cell_state *s, const uint8_t *code);
 
 struct cell cell_predicate(const struct cell_state *s, bool uniform, unsigned field);
 const struct sass_compare *cell_compare(const struct cell_run *run, uint32_t number);

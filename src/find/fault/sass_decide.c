@@ -244,6 +244,7 @@ static struct cell choose(struct cell if_true, struct cell if_false, struct cell
 	all.v = c.v;
 	all.known = c.known;
 	all.base = c.base;
+	all.words = p.known || if_true.words == if_false.words ? (p.known && !p.v ? if_false : if_true).words : 0;
 	all.compare = c.compare ? c.compare : p.compare;
 	if (p.n == 0) {
 		all.raw = c.raw;

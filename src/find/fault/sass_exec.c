@@ -297,7 +297,8 @@ static bool run_plain(struct cell_run *run, struct cell_state *s, const uint8_t 
 	return sass_math(code, run->t->arch, &math) && run_math(run, s, &math, &result);
 }
 
-bool cell_execute(struct cell_run *run, struct cell_state *s, const uint8_t *code)
+/* Executes an instruction whose guard holds. */
+static bool execute(struct cell_run *run, struct cell_state *s, const uint8_t *code)
 {
 	uint8_t plain[SASS_BYTES];
 	struct word w;
@@ -317,7 +318,8 @@ bool cell_execute(struct cell_run *run, struct cell_state *s, const uint8_t *cod
 			return a.width <= 16 ? run_store(s, &a, &w) : false;
 		return cell_forget(run, s, plain);
 	}
-	return run_plain(run, s, plain) || run_known(run, s, plain) || cell_forget(run, s, plain);
+	return run_plain(run, s, plain) || (run->t->arch <= SASS_RUN_ARCH_MAX && run_known(run, s, plain)) ||
+	       cell_forget(run, s, plain);
 }
 
 /* What a register has when it is not known whether it was written. */
@@ -326,6 +328,7 @@ static struct cell either(struct cell before, struct cell after, struct cell gua
 	struct cell c = cell_merge(cell_merge(before, after), guard);
 
 	c.base = before.base == after.base ? before.base : CELL_NO_BASE;
+	c.words = before.words == after.words ? before.words : 0;
 	c.known = before.known && after.known && before.v == after.v;
 	c.v = after.v;
 	c.compare = after.compare;
@@ -339,13 +342,14 @@ static void either_of(struct cell *now, const struct cell *before, size_t n, str
 			now[i] = either(before[i], now[i], guard);
 }
 
-bool cell_perhaps(struct cell_run *run, struct cell_state *s, const uint8_t *code, struct cell guard)
+/* The same for a guard that is not known. */
+static bool execute_perhaps(struct cell_run *run, struct cell_state *s, const uint8_t *code, struct cell guard)
 {
 	struct cell_state *before = xcalloc(1, sizeof(*before));
 	bool ok;
 
 	*before = *s;
-	ok = cell_execute(run, s, code);
+	ok = execute(run, s, code);
 	guard.compare = 0;
 	either_of(s->r, before->r, CELL_REGS, guard);
 	either_of(s->u, before->u, CELL_REGS, guard);
@@ -356,4 +360,18 @@ bool cell_perhaps(struct cell_run *run, struct cell_state *s, const uint8_t *cod
 		s->store[i].value = cell_unknown();
 	free(before);
 	return ok;
+}
+
+struct cell cell_guard(const struct cell_state *s, const uint8_t *code)
+{
+	struct word w = word_of(code);
+
+	return cell_predicate(s, is_uniform(&w), (unsigned)bits(&w, 12, 4));
+}
+
+bool cell_step(struct cell_run *run, struct cell_state *s, const uint8_t *code)
+{
+	struct cell guard = cell_guard(s, code);
+
+	return !guard.known ? execute_perhaps(run, s, code, guard) : !guard.v || execute(run, s, code);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the instructions of sass_exec.c, sass_decide.c and sass_arith.c share. Only for these and sass_cell.c.
+ * What the instructions of sass_exec.c, sass_decide.c and sass_arith.c share. Only for these, sass_cell.c and what executes them (sass_run.c,
+ * sass_line.c).
  */
 #ifndef CUWHY_SASS_EXEC_H
 #define CUWHY_SASS_EXEC_H

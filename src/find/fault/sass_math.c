@@ -293,7 +293,7 @@ static const uint8_t keeps[512] = {
 #include "find/fault/sass_ops.def"
 };
 
-unsigned sass_predicates(const uint8_t *code, unsigned arch)
+static unsigned predicates(const uint8_t *code, unsigned arch)
 {
 	struct word w = word_of(code);
 	struct sass_move move;
@@ -308,4 +308,36 @@ unsigned sass_predicates(const uint8_t *code, unsigned arch)
 	if (move.from == SASS_FROM_ANYWHERE || operation_of(&w) == OP_R2P || operation_of(&w) == OP_FMNMX)
 		return 0x7f;
 	return (1u << bits(&w, 81, 3) | 1u << bits(&w, 84, 3)) & 0x7f;
+}
+
+void sass_effect(const uint8_t *code, unsigned arch, struct sass_effect *e)
+{
+	struct word w = word_of(code);
+	unsigned preds = predicates(code, arch);
+	struct sass_move move;
+	struct sass_math math;
+	struct sass s;
+
+	*e = (struct sass_effect){.dest = {-1, -1}};
+	if (sass_decode(code, arch, &s)) {
+		e->dest[0] = s.dest;
+		e->dest[1] = s.second;
+		e->n = s.dest_regs;
+		e->preds = preds;
+		return;
+	}
+	sass_move(code, arch, &move);
+	e->any = move.from == SASS_FROM_ANYWHERE;
+	e->uniform = move.uniform;
+	e->dest[0] = move.from == SASS_FROM_NOTHING ? -1 : move.dest;
+	e->n = move.n;
+	/* the exact forms write none */
+	if (move.from >= SASS_FROM_NUMBER && move.from <= SASS_FROM_BANK)
+		return;
+	if (sass_math(code, arch, &math)) {
+		e->dest[0] = math.dest;
+		e->n = math.n;
+		preds = (1u << math.out[0] | 1u << math.out[1]) & 0x7f;
+	}
+	*(is_uniform(&w) ? &e->upreds : &e->preds) = preds;
 }

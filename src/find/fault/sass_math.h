@@ -57,7 +57,15 @@ struct sass_values {
 /* The value, and how often the sum overflowed. False when the result is not known. */
 bool sass_compute(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *carry);
 
-/* Predicates that the instruction may write, as bits. Doubtful ones count. */
-unsigned sass_predicates(const uint8_t *code, unsigned arch);
+/* What an instruction may write. Doubtful ones count. */
+struct sass_effect {
+	bool any;	/* every register */
+	bool uniform;
+	int dest[2];	/* -1 = none; of the widest loads there are two */
+	unsigned n;	/* registers from each on */
+	unsigned preds, upreds;	/* predicates, as bits */
+};
+
+void sass_effect(const uint8_t *code, unsigned arch, struct sass_effect *e);
 
 #endif

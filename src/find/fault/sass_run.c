@@ -15,8 +15,8 @@
 #include "find/fault/sass_exec.h"
 #include "find/fault/sass_word.h"
 
-#define RUN_ARCH_MAX 103 /* later ones compare and select 64 bits at once */
 #define WAYS_MAX     48	 /* tried in all */
+#define STACK_TOP    0x00fff000u /* any value: only differences matter */
 
 struct ways {
 	struct cell_run run;
@@ -45,15 +45,10 @@ static const uint8_t *fetch(const struct ways *ways, uint64_t pc)
 
 enum next { NEXT, JUMPED, LEFT, LOST, BOTH };
 
-static struct cell guard_of(const struct cell_state *s, const struct word *w)
-{
-	return cell_predicate(s, is_uniform(w), (unsigned)bits(w, 12, 4));
-}
-
 /* Both predicates of a branch; a third one is uniform. */
 static struct cell condition_of(const struct cell_state *s, const struct word *w)
 {
-	struct cell g = guard_of(s, w), c, u;
+	struct cell g = cell_predicate(s, false, (unsigned)bits(w, 12, 4)), c, u, all;
 	uint32_t op = (uint32_t)bits(w, 0, 12);
 
 	c = op == OPCODE(OP_BRA, 4) || op == OPCODE(OP_EXIT, 4) || op == OPCODE(OP_BRA, 2)
@@ -61,11 +56,9 @@ static struct cell condition_of(const struct cell_state *s, const struct word *w
 		    : cell_number(1);
 	u = op == OPCODE(OP_BRA, 2) ? cell_predicate(s, true, (unsigned)bits(w, 24, 4)) : cell_number(1);
 	/* the constant true adds nothing */
-	g = cell_merge(g, c);
-	g.v = guard_of(s, w).v && c.v;
-	c = cell_merge(g, u);
-	c.v = g.v && u.v;
-	return c;
+	all = cell_merge(cell_merge(g, c), u);
+	all.v = g.v && c.v && u.v;
+	return all;
 }
 
 static bool is_constant(const struct word *w)
@@ -221,11 +214,10 @@ static enum next step(struct ways *ways, struct cell_state *s)
 			next = NEXT;
 		}
 	} else {
-		guard = guard_of(s, &w);
+		guard = cell_guard(s, code);
 		if (ways->visit && (!guard.known || guard.v))
 			visit(ways, s, code, guard.known);
-		if (!guard.known ? !cell_perhaps(&ways->run, s, code, guard)
-				 : guard.v && !cell_execute(&ways->run, s, code))
+		if (!cell_step(&ways->run, s, code))
 			return LOST;
 	}
 	if (next == NEXT)
@@ -315,7 +307,7 @@ static bool executes(const struct ways *ways, struct cell_state *s)
 	if (!code)
 		return true;
 	w = word_of(code);
-	guard = guard_of(s, &w);
+	guard = cell_guard(s, code);
 	if (bits(&w, 12, 4) != SASS_PT && (!guard.known || guard.v))
 		s->decided = guard;
 	return !guard.known || guard.v;
@@ -382,7 +374,7 @@ static enum sass_end follow_all(struct ways *ways)
 
 static bool can_run(unsigned arch)
 {
-	return arch >= SASS_ARCH_MIN && arch <= RUN_ARCH_MAX;
+	return arch >= SASS_ARCH_MIN && arch <= SASS_RUN_ARCH_MAX;
 }
 
 static void open_code(struct ways *ways, const struct sass_thread *t)
@@ -390,6 +382,7 @@ static void open_code(struct ways *ways, const struct sass_thread *t)
 	struct image_function kernel;
 
 	ways->run.t = t;
+	ways->run.stack = cell_number(STACK_TOP);
 	if (image_entry(t->image, t->entry, &kernel) &&
 	    (ways->code = image_code(t->image, kernel.start, kernel.size)) != NULL) {
 		ways->code_at = kernel.start;

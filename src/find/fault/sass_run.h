@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "find/fault/sass.h"
 
+#define SASS_RUN_ARCH_MAX 103 /* later ones compare and select 64 bits at once */
 #define SASS_SEVERAL 255 /* bytes that are not one value, or not known */
 
 /* The bytes of global memory that a value was computed from. */
@@ -53,7 +54,7 @@ struct sass_thread {
 	void *arg;
 	/* if it is still in the dump: where it stopped and its registers then; no data = not known */
 	uint64_t stopped;
-	struct bytes regs;
+	struct bytes regs, uregs;
 };
 
 enum sass_end {

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "formats/demangle.h"
 #include "formats/image.h"
-#include "find/fault/sass_eval.h"
+#include "find/fault/sass_line.h"
 
 #define STEPS_THREAD 20000u /* of one thread: a loop over memory that is longer says nothing new */
 #define MODULES_MAX  16384  /* as in culprit.c */
@@ -265,7 +265,7 @@ static void find_values(struct culprit *c)
 struct culprit *culprit_with_strays(const struct culprit *k, const struct stray_launch *l, struct strays *s)
 {
 	struct culprit *c = xcalloc(1, sizeof(*c));
-	struct sass_eval *eval;
+	struct sass_line *line;
 
 	*c = *k;
 	c->borrows = true;
@@ -294,9 +294,9 @@ struct culprit *culprit_with_strays(const struct culprit *k, const struct stray_
 		c->kernel_text = c->kernel_text ? c->kernel_text : xstrdup(l->kernel);
 		c->names = true;
 	}
-	eval = sass_eval_open(c->image, k->arch, s->pc);
-	c->origin = eval ? sass_eval_origin(eval, &c->insn, c->params_offset) : 0;
-	sass_eval_close(eval);
+	line = sass_line_open(c->image, k->arch, s->pc);
+	c->origin = line ? sass_line_origin(line, &c->insn, c->params_offset) : 0;
+	sass_line_close(line);
 	if (c->dump)
 		find_values(c);
 	culprit_find_view(c);
