@@ -83,9 +83,17 @@ static void fill_module(struct casefile *f, const struct host *h)
 
 static const char *errno_words(int64_t error)
 {
-	return error == EPERM			   ? "the control group of the container forbids it"
-	       : error == EACCES		   ? "its permissions do not allow it"
-	       : error == ENXIO || error == ENODEV ? "there is no device behind it" : strerror((int)error);
+	switch (error) {
+	case EPERM:
+		return "the control group of the container forbids it";
+	case EACCES:
+		return "its permissions do not allow it";
+	case ENXIO:
+	case ENODEV:
+		return "there is no device behind it";
+	default:
+		return strerror((int)error);
+	}
 }
 
 static void fill_nodes(struct casefile *f, const struct machine *m)
@@ -912,7 +920,11 @@ static int torch_built_for(const struct py_torch *t)
 {
 	int cuda = compat_cuda_parse(t->cuda);
 
-	return t->build == TORCH_BUILD_CPU ? NO_CUDA : cuda ? cuda : t->version ? marked_cuda(t->version) : 0;
+	if (t->build == TORCH_BUILD_CPU)
+		return NO_CUDA;
+	if (!cuda && t->version)
+		return marked_cuda(t->version);
+	return cuda;
 }
 
 /* Both compare when they are imported: torchaudio the whole version, torchvision since PyTorch 2.0 the major one. A build for the
