@@ -16,7 +16,6 @@
 #include "compat/cuda_errors.h"
 #include "cuwhy/format.h"
 #include "find/memory/observe_snapshot.h"
-#include "find/memory/snap_saved.h"
 #include "find/memory/snap_turns.h"
 #include "read/recording/trace.h"
 
@@ -32,7 +31,7 @@ struct made {
 	const struct snap_device *d;
 	const struct snap_replay *r;
 	struct snap_turns turns;
-	uint8_t *saved;			/* per event (snap_saved.h) */
+	uint8_t *saved;			/* per event (snap_turns.h) */
 	size_t end;			/* the event with which memory ran out */
 	uint32_t c10;
 	uint32_t *text, *stack, *site_of;	/* offsets in the recording, by numbers in the snapshot; 0 = not there yet */

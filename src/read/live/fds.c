@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "read/live/sockets.h"
 
 #define COMMAND_MAX	80
 #define DESCRIPTORS_MAX	20000	/* of all processes: there may be many */
