@@ -212,6 +212,22 @@ def formatter(root):
                 yield "%s:%d: %s" % (name, number, line.strip())
 
 
+PYTHON_HEADER = re.compile(r'^\s*#\s*include\s+"(?:[\w/]+/)?(?:rec_python(?:_bytecode)?|pyproc|python)\.h"', re.M)
+# an argument that is an address and a number of words, or an offset alone
+OFFSET = re.compile(r"""\b(?:load|load_number)\([^;{}]*?,\s*(?P<alone>\d+)\)
+                       |\b(?:memcpy|GET|read_pointer|rec_read_memory|remote_(?:word|read|string))\([^;{}]*?[\w\])]\s*[+-]\s*(?P<added>\d+)\s*[,)]
+                       |\*\)\(\w+\s*\+\s*(?P<cast>\d+)\)""", re.X)
+
+
+def offsets(root):
+    """Where CPython keeps things stands in kb/python_layouts.def alone: who reads its objects does so by name."""
+    for name in files(root, "src", ends=(".c", ".h")):
+        text = code(root, name)
+        for found in OFFSET.finditer(text) if PYTHON_HEADER.search(text) else ():
+            if int(found.group("alone") or found.group("added") or found.group("cast")) % 8 == 0:
+                yield "%s:%d: no bare offset: %s" % (name, text.count("\n", 0, found.start()) + 1, " ".join(found.group().split()))
+
+
 def causes(root):
     """Every cause has a program or a text that triggers it: named in full, not as the beginning of another's id."""
     named = set()
@@ -228,7 +244,7 @@ def causes(root):
             yield cause
 
 
-CHECKS = {check.__name__: check for check in (layers, writers, values, columns, signals, formatter, causes)}
+CHECKS = {check.__name__: check for check in (layers, writers, values, columns, signals, formatter, offsets, causes)}
 
 
 def main():

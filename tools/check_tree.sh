@@ -70,6 +70,7 @@ source_claim values "a case is a finished value: nothing in it calls back, and a
 source_claim columns "no line of C is longer than 160 columns, comments included"
 source_claim signals "signals to other processes go through base/children.c alone"
 source_claim formatter "nobody turns clang-format off"
+source_claim offsets "where CPython keeps things stands in kb/python_layouts.def alone"
 source_claim causes "every cause has a program that triggers it"
 python3 tests/tree/check.py "$build" >"$tmp/against" 2>&1 && : >"$tmp/against"
 claim "these checks see what is planted in a copy of the tree"

@@ -25,8 +25,11 @@ struct py_layout {		/* compared as bytes: no padding */
 	uint16_t check_type;	/* a frame may run something other than a code object */
 };
 
-#define PY_BYTES_SIZE	16	/* PyBytesObject: length, then data */
-#define PY_BYTES_DATA	32
+enum {
+#define OBJECT(name, offset) PY_##name = (offset),
+#include "kb/python_layouts.def"
+};
+#define PY_OWNER_GENERATOR 1	/* of a frame, since 3.11 */
 #define PY_TABLE_MAX	(64 << 20)	/* a table of lines is never longer */
 
 /* Since 3.13 CPython publishes where its fields are, at the beginning of _PyRuntime: "xdebugpy", version, free-threaded, then

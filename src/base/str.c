@@ -155,9 +155,14 @@ size_t str_character(const char *s, size_t n, uint32_t *code)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	const unsigned char *p = (const unsigned char *)s;
-	size_t len = *p < 0x80 ? 1 : *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
-	uint32_t c = len == 1 ? *p : *p & (0xffu >> (len + 1));
+	size_t len;
+	uint32_t c;
 
+	if (*p < 0x80)
+		len = 1;
+	else
+		len = 2 + (*p >= 0xe0) + (*p >= 0xf0);
+	c = len == 1 ? *p : *p & (0xffu >> (len + 1));
 	*code = STR_INVALID;
 	if (*p >= 0xf8 || (*p & 0xc0) == 0x80)
 		return 1;

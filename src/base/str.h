@@ -37,6 +37,17 @@ void str_make_plain(char *s);
 /* The same, and it stays on one line. */
 void str_make_line(char *s);
 
+/* For sentences in which something may be missing. */
+static inline const char *str_given(const char *s)
+{
+	return s ? s : "";
+}
+
+static inline const char *str_if(bool given, const char *words)
+{
+	return given ? words : "";
+}
+
 /* A decimal number and nothing else. */
 bool str_u64(const char *s, uint64_t *value);
 

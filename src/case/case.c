@@ -333,11 +333,13 @@ void facts_document(FILE *out)
 	for (int g = 0; g < GROUP_COUNT; g++) {
 		fprintf(out, "\n## %s\n\n%s\n\n| fact | type | what it says | JSON |\n| --- | --- | --- | --- |\n",
 			groups[g].id, groups[g].text);
-		for (int i = 0; i < FACT_COUNT; i++)
+		for (int i = 0; i < FACT_COUNT; i++) {
+			const char *bold = rows[i].head ? "**" : "", *tick = rows[i].json[0] ? "`" : "";
+
 			if (fact_group((enum fact_id)i) == (enum group_id)g)
-				fprintf(out, "| %s`%s`%s | %s | %s | %s%s%s |\n", rows[i].head ? "**" : "",
-					rows[i].name, rows[i].head ? "**" : "", kinds[rows[i].type], rows[i].text,
-					rows[i].json[0] ? "`" : "", rows[i].json, rows[i].json[0] ? "`" : "");
+				fprintf(out, "| %s`%s`%s | %s | %s | %s%s%s |\n", bold, rows[i].name, bold,
+					kinds[rows[i].type], rows[i].text, tick, rows[i].json, tick);
+		}
 	}
 	fputs("\n## Lines of code\n\nRules do not see them; answers show them.\n\n| what it says | JSON |\n| --- | --- |\n", out);
 	for (int i = 0; i < LINE_COUNT; i++)

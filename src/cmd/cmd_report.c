@@ -16,7 +16,7 @@
 #include "base/opt.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
-#include "cmd/explain_job.h"
+#include "cmd/explain.h"
 #include "cmd/open_page.h"
 #include "cmd/replays.h"
 #include "cuwhy/format.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A folder of logs (see explain_folder.h).
+ * A folder of logs (see explain.h).
  */
-#include "cmd/explain_folder.h"
+#include "cmd/explain.h"
 
 #include <dirent.h>
 #include <stdlib.h>

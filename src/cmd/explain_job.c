@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The answer about a job (see explain_job.h).
+ * The answer about a job (see explain.h).
  */
-#include "cmd/explain_job.h"
+#include "cmd/explain.h"
 
 #include <stdlib.h>
 
@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
-#include "cmd/explain_folder.h"
 #include "cuwhy/format.h"
 #include "find/input.h"
 #include "find/input_text.h"

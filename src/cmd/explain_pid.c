@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy explain --pid` and `--all` (see explain_pid.h).
+ * `cuwhy explain --pid` and `--all` (see explain.h).
  */
-#include "cmd/explain_pid.h"
+#include "cmd/explain.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -106,6 +106,21 @@ static const char *at_line(const struct live_thread *t, struct pool *pool)
 	return t->line.file ? pool_printf(pool, " at %s:%u", t->line.shown, t->line.number) : "";
 }
 
+static const char *waits_for(const struct live_thread *t, struct pool *pool)
+{
+	const char *what = t->what && t->waits == LIVE_LOCK ? t->what : live_waits_text(t->waits);
+
+	return t->waits == LIVE_LOOP || t->waits == LIVE_NATIVE ? "runs" : pool_printf(pool, "waits for %s", what);
+}
+
+static const char *held_by(const struct live_thread *t, const struct live_thread *holder, struct pool *pool)
+{
+	if (!holder)
+		return "";
+	return pool_printf(pool, " that %s held by %s", t->holder_sure ? "is" : "seems to be",
+			   live_thread_name(holder, pool));
+}
+
 /* "the main thread waits at a.py:3 for a lock that thread 12 has; that one waits at …" */
 static const char *chain_text(const struct live *l, struct pool *pool)
 {
@@ -117,14 +132,8 @@ static const char *chain_text(const struct live *l, struct pool *pool)
 
 		if (!holder && !i)
 			return "";
-		text = pool_printf(pool, "%s%s%s%s %s%s%s%s", text, i ? "; " : "", live_thread_name(t, pool),
-				   at_line(t, pool),
-				   t->waits == LIVE_LOOP || t->waits == LIVE_NATIVE ? "runs" : "waits for ",
-				   t->waits == LIVE_LOOP || t->waits == LIVE_NATIVE ? ""
-				   : t->what && t->waits == LIVE_LOCK		    ? t->what
-										    : live_waits_text(t->waits),
-				   holder ? (t->holder_sure ? " that is held by " : " that seems to be held by ") : "",
-				   holder ? live_thread_name(holder, pool) : "");
+		text = pool_printf(pool, "%s%s%s%s %s%s", text, i ? "; " : "", live_thread_name(t, pool),
+				   at_line(t, pool), waits_for(t, pool), held_by(t, holder, pool));
 		t = holder;
 		if (t == first)
 			break;
@@ -145,6 +154,15 @@ static void observe_holder(struct casefile *c, const struct live *l, const struc
 		      pool_printf(c->pool, "%s%s", live_thread_name(holder, c->pool), at_line(holder, c->pool)));
 }
 
+static const char *peer_text(const struct live_thread *t, struct pool *pool)
+{
+	if (!t->peer)
+		return t->peer_text ? t->peer_text : "";
+	if (!t->peer_text)
+		return pool_printf(pool, "process %u", t->peer);
+	return pool_printf(pool, "process %u (%s)", t->peer, t->peer_text);
+}
+
 static void observe_stuck(struct casefile *c, const struct live *l)
 {
 	const struct live_thread *t = l->stuck;
@@ -155,11 +173,7 @@ static void observe_stuck(struct casefile *c, const struct live *l)
 	fact_set_text(c, FACT_live_call, t->call ? t->call : "");
 	fact_set_text(c, FACT_live_thread, live_thread_name(t, c->pool));
 	fact_set_number(c, FACT_live_cpu, (double)(int)(t->cpu * 100 + 0.5));
-	fact_set_text(c, FACT_live_peer,
-		      t->peer	     ? pool_printf(c->pool, "process %u%s%s%s", t->peer, t->peer_text ? " (" : "",
-						   t->peer_text ? t->peer_text : "", t->peer_text ? ")" : "")
-		      : t->peer_text ? t->peer_text
-				     : "");
+	fact_set_text(c, FACT_live_peer, peer_text(t, c->pool));
 	fact_set_number(c, FACT_live_peer_pid, t->peer);
 	fact_set_flag(c, FACT_live_shared, t->shared);
 	fact_set_text(c, FACT_live_changes, t->changes ? t->changes : "");

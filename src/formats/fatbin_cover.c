@@ -97,6 +97,22 @@ static enum fatbin_cover cover_of(const struct fatbin *f, const struct fatbin_co
 	return c->ptx_new >= c->none ? FATBIN_COVER_PTX_NEW : FATBIN_COVER_NONE;
 }
 
+static uint32_t *sets_with(struct fatbin_coverage *c, enum fatbin_cover cover)
+{
+	switch (cover) {
+	case FATBIN_COVER_SASS:
+		return &c->sass;
+	case FATBIN_COVER_JIT:
+		return &c->jit;
+	case FATBIN_COVER_PTX_NEW:
+		return &c->ptx_new;
+	case FATBIN_COVER_NONE:
+		return &c->none;
+	default:
+		return &c->unknown;
+	}
+}
+
 struct fatbin_coverage fatbin_covers(const struct fatbin *f, int cc, int driver_cuda)
 {
 	struct fatbin_coverage c = {0};
@@ -112,8 +128,7 @@ struct fatbin_coverage fatbin_covers(const struct fatbin *f, int cc, int driver_
 		if (v.best && !c.best.arch)
 			c.best = *v.best;
 		c.tegra |= v.tegra;
-		*(v.cover == FATBIN_COVER_SASS ? &c.sass : v.cover == FATBIN_COVER_JIT ? &c.jit :
-		  v.cover == FATBIN_COVER_PTX_NEW ? &c.ptx_new : v.cover == FATBIN_COVER_NONE ? &c.none : &c.unknown) += s->count;
+		*sets_with(&c, v.cover) += s->count;
 	}
 	c.cover = cover_of(f, &c);
 	return c;

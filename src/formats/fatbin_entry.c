@@ -40,7 +40,16 @@ bool fatbin_binary_at(const struct elf_source *s, uint64_t at, uint64_t end, str
 
 static enum fatbin_kind entry_kind(uint16_t kind)
 {
-	return kind == 1 ? FATBIN_PTX : kind == 2 ? FATBIN_SASS : kind == 8 ? FATBIN_LTO : FATBIN_OTHER;
+	switch (kind) {
+	case 1:
+		return FATBIN_PTX;
+	case 2:
+		return FATBIN_SASS;
+	case 8:
+		return FATBIN_LTO;
+	default:
+		return FATBIN_OTHER;
+	}
 }
 
 static enum fatbin_packing entry_packing(const struct entry_header *h)

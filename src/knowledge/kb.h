@@ -18,7 +18,7 @@ enum grade {
 
 enum part_format { FORMAT_PLAIN, FORMAT_N, FORMAT_BYTES };
 
-/* Lists begin with the next element: that is how they are appended to (compile/arena.h). */
+/* Lists begin with the next element: that is how they are appended to (compile/compile.h). */
 
 struct part {
 	REF(const struct part) next;

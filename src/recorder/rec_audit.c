@@ -11,7 +11,6 @@
 #define MAX_CHAIN	8	/* exceptions kept: the one that ended the program, its causes, those that it carries */
 #define WHOLE_TEXT	8192	/* bytes kept of a long message: its end, where a printed traceback has the error */
 #define EXC_ARGS	24	/* PyBaseExceptionObject.args, 3.9 to 3.14 */
-#define TYPE_NAME	24	/* PyTypeObject.tp_name */
 
 static void *attr(void *o, const char *name)
 {
@@ -146,7 +145,7 @@ static void words_of(void *args, struct cw_failure *f)
 
 static void note_exception(void *value, uint32_t number)
 {
-	const char *type = *(const char *const *)(*(char *const *)((char *)value + 8) + TYPE_NAME);
+	const char *type = *(const char *const *)(*(char *const *)((char *)value + PY_TYPE) + PY_TYPE_NAME);
 	void *args = *(void **)((char *)value + EXC_ARGS);
 	const char *dot = strrchr(type, '.');
 	struct cw_failure f;

@@ -56,10 +56,10 @@ bool python_string(const void *unicode, char *buf, size_t size)
 	int64_t len;
 	size_t n = 0;
 
-	if (!u || *(const void *const *)(u + 8) != py.f.unicode_type)
+	if (!u || *(const void *const *)(u + PY_TYPE) != py.f.unicode_type)
 		return false;
-	memcpy(&len, u + 16, sizeof(len));
-	memcpy(&state, u + 32, sizeof(state));
+	memcpy(&len, u + PY_STRING_LENGTH, sizeof(len));
+	memcpy(&state, u + PY_STRING_STATE, sizeof(state));
 	kind = (state >> 2) & 7;
 	if (!(state & 32) || len < 0)
 		return false;		/* not compact: an old style that code objects never use */

@@ -92,7 +92,8 @@ uint64_t code_id_and_loops(const char *code, bool watched, uint32_t *loops);
 static inline bool code_is_watched(const void *tstate)
 {
 	return likely(atomic_load_explicit(&code_watch.on, memory_order_acquire)) &&
-	       (!code_watch.interpreter || ((const void *const *)tstate)[2] == code_watch.interpreter);
+	       (!code_watch.interpreter ||
+		*(const void *const *)((const char *)tstate + PY_THREAD_INTERPRETER) == code_watch.interpreter);
 }
 
 struct py_loop {			/* units of code, from the start of its bytecode */

@@ -127,23 +127,23 @@ bool code_view_of(const char *code, struct code_view *v)
 	if (py.l.minor >= 11) {
 		const char *table;
 
-		memcpy(&size, code + 16, sizeof(size));
+		memcpy(&size, code + PY_CODE_UNITS, sizeof(size));
 		v->bytes = (const uint8_t *)code + py.l.bytecode;
 		memcpy(&table, code + py_bytecode.exceptions, sizeof(table));
 		if (table) {
 			int64_t bytes;
 
-			memcpy(&bytes, table + 16, sizeof(bytes));
-			v->handlers = (const uint8_t *)table + 32;
+			memcpy(&bytes, table + PY_BYTES_SIZE, sizeof(bytes));
+			v->handlers = (const uint8_t *)table + PY_BYTES_DATA;
 			v->n_handlers = bytes > 0 && bytes < (1 << 20) ? (uint32_t)bytes : 0;
 		}
 	} else {
 		const char *bytes;
 
 		memcpy(&bytes, code + py_bytecode.bytes, sizeof(bytes));
-		memcpy(&size, bytes + 16, sizeof(size));
+		memcpy(&size, bytes + PY_BYTES_SIZE, sizeof(size));
 		size /= 2;
-		v->bytes = (const uint8_t *)bytes + 32;
+		v->bytes = (const uint8_t *)bytes + PY_BYTES_DATA;
 	}
 	v->n = size > 0 && size < (int64_t)UNITS_MAX ? (uint32_t)size : 0;
 	return v->n;
@@ -159,7 +159,7 @@ uint32_t code_locals(const char *code)
 
 void bytecode_start(bool on)
 {
-	static const uint16_t where[][8] = {
+	static const uint16_t where[][9] = {
 #define LOCALS(minor, ...) {minor, __VA_ARGS__},
 #include "kb/python_layouts.def"
 	};
@@ -174,5 +174,6 @@ void bytecode_start(bool on)
 	py_bytecode.stack = w[3];
 	py_bytecode.exceptions = w[4];
 	py_bytecode.bytes = w[5];
+	py_bytecode.names = w[8];
 	py_bytecode.op = ops[py.l.minor - FIRST_MINOR];
 }

@@ -48,7 +48,7 @@ struct op { int8_t effect, times, jumped; uint8_t form, kind, caches, role; };
 /* Of this Python. `op` NULL: it is not known; offsets in frames and code objects. */
 struct py_bytecode {
 	const struct op *op;
-	uint16_t locals, n_locals, stack, exceptions, bytes;
+	uint16_t locals, n_locals, stack, exceptions, bytes, names;
 };
 extern struct py_bytecode py_bytecode __attribute__((visibility("hidden")));
 void bytecode_start(bool on);

@@ -12,8 +12,6 @@
 
 #define KEPT		4096u		/* numbers kept by address */
 #define STRING_MAX	4096u		/* bytes of a name that are compared */
-#define TYPE_NAME	24		/* PyTypeObject: tp_name, tp_dealloc */
-#define TYPE_DEALLOC	48
 #define EVENT_CREATE	0		/* PyCodeEvent */
 
 HOT_DATA struct code_watch code_watch;		/* survives fork, like the hook */
@@ -56,10 +54,10 @@ static uint64_t mix_string(uint64_t h, const char *s)
 	uint32_t state, kind;
 	int64_t len;
 
-	if (!s || *(const void *const *)(s + 8) != py.f.unicode_type)
+	if (!s || *(const void *const *)(s + PY_TYPE) != py.f.unicode_type)
 		return mix(h, 1);
-	memcpy(&len, s + 16, sizeof(len));
-	memcpy(&state, s + 32, sizeof(state));
+	memcpy(&len, s + PY_STRING_LENGTH, sizeof(len));
+	memcpy(&state, s + PY_STRING_STATE, sizeof(state));
 	kind = (state >> 2) & 7;
 	if (!(state & 32) || len < 0)
 		return mix(h, 2);
@@ -82,8 +80,8 @@ static void parts_of(const char *code, struct parts *p)
 	memcpy(&p->first, code + py.l.first_line, sizeof(p->first));
 	p->size = p->hash = 0;
 	if (p->table) {
-		memcpy(&p->size, p->table + 16, sizeof(p->size));
-		memcpy(&p->hash, p->table + 24, sizeof(p->hash));
+		memcpy(&p->size, p->table + PY_BYTES_SIZE, sizeof(p->size));
+		memcpy(&p->hash, p->table + PY_BYTES_HASH, sizeof(p->hash));
 	}
 }
 
@@ -95,7 +93,7 @@ static uint64_t id_of_contents(const char *code)
 	parts_of(code, &p);
 	h = mix_string(mix_string((uint32_t)p.first, p.file), p.name);
 	if (p.table && p.size >= 0 && p.size <= (64 << 20))
-		h = mix_bytes(h, p.table + 32, (size_t)p.size);
+		h = mix_bytes(h, p.table + PY_BYTES_DATA, (size_t)p.size);
 	return mix(h, code_units(code)) | 1;
 }
 
@@ -172,10 +170,10 @@ static void on_dealloc(void *code)
 static bool stand_in_front(void)
 {
 	char *type = (char *)(uintptr_t)py.f.code_type;
-	void (**dealloc)(void *) = (void (**)(void *))(void *)(type + TYPE_DEALLOC);
+	void (**dealloc)(void *) = (void (**)(void *))(void *)(type + PY_TYPE_DEALLOC);
 	struct elf_object python, other;
 
-	if (strcmp(*(const char *const *)(type + TYPE_NAME), "code") != 0 ||
+	if (strcmp(*(const char *const *)(type + PY_TYPE_NAME), "code") != 0 ||
 	    !elf_object_at(type, &python) || !elf_object_at((const void *)(uintptr_t)*dealloc, &other) ||
 	    python.base != other.base)
 		return false;

@@ -10,10 +10,6 @@
 #include "rec_python_bytecode.h"
 
 #define WORDS		200u		/* bytes kept of what a clause catches */
-#define CODE_NAMES	32		/* PyCodeObject.co_names, since 3.11 */
-#define CODE_NAMES_OLD	64		/* 3.9 and 3.10 */
-#define BLOCK_COUNT	8		/* PyFrameObject.f_iblock, from the number of the instruction; 3.9 and 3.10 */
-#define BLOCKS_BEFORE	240		/* PyFrameObject.f_blockstack, from the variables back */
 #define BLOCKS_MAX	20
 #define SETUP_FINALLY	122		/* as a block's type: a handler that was not entered */
 #define NESTED_MAX	32		/* handlers asked per frame */
@@ -34,11 +30,11 @@ static bool name_of(const struct code_view *v, uint32_t index, char *buf, size_t
 	int64_t n;
 	const void *name;
 
-	memcpy(&names, v->code + (py.l.minor >= 11 ? CODE_NAMES : CODE_NAMES_OLD), sizeof(names));
-	memcpy(&n, names + 16, sizeof(n));
+	memcpy(&names, v->code + py_bytecode.names, sizeof(names));
+	memcpy(&n, names + PY_COUNT, sizeof(n));
 	if (index >= (uint64_t)n)
 		return false;
-	memcpy(&name, names + 24 + 8 * (size_t)index, sizeof(name));
+	memcpy(&name, names + PY_TUPLE_ITEMS + 8 * (size_t)index, sizeof(name));
 	return python_string(name, buf, size);
 }
 
@@ -228,8 +224,8 @@ static const void *read_pointer(const void *from)
 /* The name of an object's type. */
 static bool type_name(const void *object, char *buf, size_t size)
 {
-	const char *type = object ? read_pointer((const char *)object + 8) : NULL;
-	const char *name = type ? read_pointer(type + 24) : NULL, *dot;
+	const char *type = object ? read_pointer((const char *)object + PY_TYPE) : NULL;
+	const char *name = type ? read_pointer(type + PY_TYPE_NAME) : NULL, *dot;
 
 	if (!name)
 		return false;
@@ -259,7 +255,7 @@ static void add_with(struct out *o, uint32_t at, uint32_t level)
 		memcpy(&stack, o->raw->frame + py_bytecode.stack, sizeof(stack));
 	method = level ? read_pointer(stack + 8 * (size_t)(level - 1)) : NULL;
 	if (!type_name(method, words, sizeof(words)) || !is_any_of(words, methods) ||
-	    !type_name(read_pointer(method + 24), words, sizeof(words)))
+	    !type_name(read_pointer(method + PY_METHOD_SELF), words, sizeof(words)))
 		return;
 	h.types = intern_string(words, strlen(words));
 	h.first_line = h.last_line = line_of_unit(o->raw, at);
@@ -307,10 +303,10 @@ static void frame_by_table(struct out *o, uint32_t unit)
 
 static void frame_by_blocks(struct out *o)
 {
-	const char *blocks = o->raw->frame + py_bytecode.locals - BLOCKS_BEFORE;
+	const char *blocks = o->raw->frame + py_bytecode.locals - PY_BLOCKS_BEFORE;
 	int32_t n;
 
-	memcpy(&n, o->raw->frame + py.l.instr + BLOCK_COUNT, sizeof(n));
+	memcpy(&n, o->raw->frame + py.l.instr + PY_BLOCK_COUNT, sizeof(n));
 	for (n = n > BLOCKS_MAX ? 0 : n; n > 0; n--) {
 		struct block b;
 

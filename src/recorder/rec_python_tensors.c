@@ -14,7 +14,6 @@
 #define FRAMES_KEPT	8
 #define VARIABLES	256	/* of a frame */
 #define ITEMS		8	/* of a list, a tuple or a dict */
-#define TYPE_NAME	24	/* PyTypeObject.tp_name */
 #define TP_BASE		48	/* Py_tp_base, part of the stable ABI */
 #define HEAP_TYPE	(1ul << 9)
 
@@ -45,7 +44,7 @@ static void *type_of(const void *o)
 
 static bool is_named(const void *type, const char *name)
 {
-	return strcmp(*(const char *const *)((const char *)type + TYPE_NAME), name) == 0;
+	return strcmp(*(const char *const *)((const char *)type + PY_TYPE_NAME), name) == 0;
 }
 
 static void *base_of(void *type)

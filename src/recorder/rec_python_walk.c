@@ -203,7 +203,7 @@ INLINE bool read_link(const struct py_layout *l, struct py_chain *c, uint32_t to
 		return true;
 	}
 	code = UNTAGGED(code);
-	if (!code || (l->check_type && load(code, 8) != py.f.code_type))
+	if (!code || (l->check_type && load(code, PY_TYPE) != py.f.code_type))
 		return false;
 	k->id = code_id_and_loops(code, watched, &k->loops);
 	return true;

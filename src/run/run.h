@@ -29,22 +29,38 @@
 #include <sys/resource.h>
 #include <stdio.h>
 #include <sys/types.h>
-
 #include <jansson.h>
 
 #include "base/err.h"
 #include "base/fs.h"
-#include "run/run_keeper.h"
-#include "run/run_mark.h"
-#include "run/run_notices.h"
-#include "run/run_witness.h"
-#include "run/run_writes.h"
-#include "run/run_xid.h"
 #include "cuwhy/format.h"
+#include "formats/xid.h"
 #include "probe/probe.h"
 #include "probe/ram.h"
-#include "verdict/verdict.h"
+#include "run/run_keeper.h"
+#include "run/run_mark.h"
+#include "run/run_witness.h"
+#include "run/run_writes.h"
 #include "show/report.h"
+#include "verdict/verdict.h"
+
+/* Watches the kernel log for Xids while the program runs. */
+
+struct xid_watch {
+	int fd;			/* of the log, positioned where it ended when the program began; -1 = unreadable */
+	bool looked;
+	struct xid_log log;
+};
+
+/* Starts at the current end of the log: earlier lines are not about this run. Costs nothing until it is read. */
+void xid_watch_open(struct xid_watch *w, const char *path);
+void xid_watch_close(struct xid_watch *w);
+
+/* Does the recording have a failure that hardware can cause? */
+bool xid_watch_wanted(const struct trace *t);
+
+/* Everything logged since then. The result lives as long as the watch, and may grow with every call. */
+const struct xid_log *xid_watch_look(struct xid_watch *w, const char *path);
 
 struct source_book;
 struct run_job;
@@ -446,5 +462,15 @@ void judge_finish(struct judge *j);
 /* In place of judge_step() and judge_finish(): the keeper failed. */
 void judge_give_up(struct judge *j, const char *why);
 void judge_release(struct judge *j);
+
+/* Processes that could not be recorded: what they say about it on the page that they share with us (struct cw_notices). */
+
+struct cw_notices;
+
+/* Creates the page in the folder of the socket; NULL if that fails, and then nothing is known. */
+const struct cw_notices *notices_open(const char *dir);
+
+/* The first one in words, and how many there are; false if there is none. */
+bool notices_say(const struct cw_notices *n, char *text, size_t size);
 
 #endif

@@ -240,8 +240,12 @@ int env_fence(const char *scratch, struct err *e)
 	free(found);
 	if (!library)
 		return missing(SCRATCH_LIBRARY, "the library for writes", e);
-	both = n ? xasprintf("%.*s:%s%s", (int)n, old, library, old + n)
-		 : xasprintf("%s%s%s", library, old && *old ? ":" : "", old && *old ? old : "");
+	if (n)
+		both = xasprintf("%.*s:%s%s", (int)n, old, library, old + n);
+	else if (old && *old)
+		both = xasprintf("%s:%s", library, old);
+	else
+		both = xstrdup(library);
 	setenv("LD_PRELOAD", both, 1);
 	setenv(SCRATCH_ENV, scratch, 1);
 	free(both);

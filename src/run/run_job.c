@@ -18,7 +18,6 @@
 #include "base/proc.h"
 #include "base/str.h"
 #include "run/run.h"
-#include "run/run_job_comms.h"
 #include "run/run_job_writer.h"
 #include "read/recording/trace.h"
 #include "read/rank/folder.h"

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/pool.h"
+
 struct child;
 struct judge;
 struct keeper;
@@ -38,5 +40,12 @@ void run_job_end(struct run_job *j, const struct server *s, const struct child *
 
 /* Waits until all is written, a few seconds at most. Where rank 0 ran, also for the other nodes, and prints who failed first. */
 void run_job_finish(struct run_job *j, const struct keeper *self, bool print, bool color, int width);
+
+/* NCCL's communicators of a recording, as a job folder has them. */
+
+struct job_rank;
+
+/* Also the last line that launched or called something, if there is no better one. */
+void job_comms_of(struct job_rank *r, struct trace *t, struct pool *pool);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's communicators of a recording (see run_job_comms.h).
+ * NCCL's communicators of a recording (see run_job.h).
  */
-#include "run/run_job_comms.h"
+#include "run/run_job.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

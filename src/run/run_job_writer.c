@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
-#include "cmd/explain_job.h"
+#include "cmd/explain.h"
 #include "run/run.h"
 #include "read/rank/folder.h"
 #include "read/rank/identity.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Processes that could not be recorded (see run_notices.h).
+ * Processes that could not be recorded (see run.h).
  */
-#include "run/run_notices.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -595,8 +595,10 @@ void run_writes_tell_json(json_t *writes, const char *keep, const char *who, FIL
 	if (!files && !folders)
 		return;
 	format_bytes(bytes, sizeof(bytes), (double)number_of(writes, "bytes"));
-	fprintf(out, "cuwhy: no file of yours was changed; %s%s%s what %s wrote: ", keep ? "kept in '" : "discarded",
-		keep ? keep : "", keep ? "'" : "", who);
+	if (keep)
+		fprintf(out, "cuwhy: no file of yours was changed; kept in '%s' what %s wrote: ", keep, who);
+	else
+		fprintf(out, "cuwhy: no file of yours was changed; discarded what %s wrote: ", who);
 	if (files)
 		fprintf(out, "%" PRIu64 " file%s, %s: ", files, files == 1 ? "" : "s", bytes);
 	else

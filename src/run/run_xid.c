@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel log during a run (see run_xid.h).
+ * The kernel log during a run (see run.h).
  */
-#include "run/run_xid.h"
+#include "run/run.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -55,8 +55,10 @@ static void put_growth(FILE *out, uint64_t before, uint64_t after)
 	double growth = (double)after - (double)before;
 	char text[32];
 
-	fprintf(out, "<td class=n>%s%s", growth > 0 ? "+" : growth < 0 ? "−" : "",
-		format_bytes(text, sizeof(text), growth < 0 ? -growth : growth));
+	fputs("<td class=n>", out);
+	if (growth)
+		fputs(growth > 0 ? "+" : "−", out);
+	fputs(format_bytes(text, sizeof(text), growth < 0 ? -growth : growth), out);
 }
 
 static void put_side(FILE *out, const char *label, const struct memory_side *s)

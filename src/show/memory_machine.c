@@ -7,6 +7,7 @@
 #include "base/private.h"
 #include "probe/usage.h"
 #include "base/format.h"
+#include "base/str.h"
 #include "show/memory.h"
 
 static const char *usage_bytes_text(char *buf, size_t size, uint64_t bytes)
@@ -18,8 +19,8 @@ static void print_card(FILE *out, const struct gpu_card *c)
 {
 	char used[32], total[32], unused[32], reserve[32];
 
-	fprintf(out, "GPU %u  %s%s%s%s\n", c->index, c->name[0] ? c->name : "(no name)", c->pci[0] ? "  " : "", c->pci,
-		c->mig ? "  (MIG: divided into instances)" : "");
+	fprintf(out, "GPU %u  %s%s%s%s\n", c->index, c->name[0] ? c->name : "(no name)", str_if(c->pci[0], "  "),
+		c->pci, str_if(c->mig, "  (MIG: divided into instances)"));
 	if (c->total == USAGE_UNKNOWN) {
 		fputs("  its memory could not be queried\n", out);
 		return;

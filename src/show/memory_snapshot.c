@@ -100,9 +100,13 @@ static void snap_rows_by_line(struct snap_view *v, bool function)
 	for (size_t i = 0; i < n; i++) {
 		const struct snap_line *at = snap_line(v->l, h[i].line);
 		const char *name = snap_text(v->s, at->function);
-		struct snap_row *r = snap_row_add(v, &cap, !function || !at->file ? snap_row_name(v, at) :
-				xasprintf("%s in %s", name[0] ? name : "?", snap_text(v->s, at->file)));
+		bool by_function = function && at->file;
+		struct snap_row *r;
 
+		if (by_function)
+			r = snap_row_add(v, &cap, xasprintf("%s in %s", name[0] ? name : "?", snap_text(v->s, at->file)));
+		else
+			r = snap_row_add(v, &cap, snap_row_name(v, at));
 		r->bytes = h[i].bytes;
 		r->blocks = h[i].blocks;
 		r->line = function || !at->file ? NULL : at;
@@ -140,7 +144,12 @@ static void view_choose(struct snap_view *v, const char *by, const char *at)
 	const struct snap_device *d = &v->d;
 
 	v->by = by ? by : "line";
-	v->at = at ? at : d->oom.found ? "oom" : d->replay.n ? "peak" : "end";
+	if (at)
+		v->at = at;
+	else if (d->oom.found)
+		v->at = "oom";
+	else
+		v->at = d->replay.n ? "peak" : "end";
 	if (!strcmp(v->by, "stream") || !strcmp(v->by, "pool") || (!strcmp(v->at, "oom") && !d->oom.found))
 		v->at = "end";
 	v->moment = !strcmp(v->at, "peak") ? d->replay.peak_moment : !strcmp(v->at, "oom") ? d->oom.event : d->replay.n;

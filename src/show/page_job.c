@@ -96,7 +96,11 @@ static uint64_t zero_of(const struct listing *l)
 {
 	const struct job_rank *r = &l->rank[l->reference];
 
-	return r->failed_ns ? r->failed_ns : r->ended_ns ? r->ended_ns : r->written_ns ? r->written_ns : r->started_ns;
+	if (r->failed_ns)
+		return r->failed_ns;
+	if (r->ended_ns)
+		return r->ended_ns;
+	return r->written_ns ? r->written_ns : r->started_ns;
 }
 
 static void put_time(const struct listing *l, json_t *row, const char *key, size_t i, uint64_t ns)

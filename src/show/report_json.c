@@ -23,7 +23,11 @@ static json_t *number_json(double n)
 /* Sentences say what a thread did, the contract names the access. */
 static json_t *access_json(const char *said)
 {
-	return json_text(!said ? NULL : !strcmp(said, "wrote") ? "write" : !strcmp(said, "updated") ? "atomic" : said);
+	if (said && !strcmp(said, "wrote"))
+		return json_text("write");
+	if (said && !strcmp(said, "updated"))
+		return json_text("atomic");
+	return json_text(said);
 }
 
 static json_t *fact_json(const struct casefile *c, enum fact_id id)

@@ -24,17 +24,18 @@
 char *ledger_line_name(const struct ledger_line *l, struct pool *pool)
 {
 	const char *f = l->place.function && l->place.function[0] != '<' ? l->place.function : NULL;
-	char *place = l->place.file ? pool_printf(pool, "%s:%u%s%s", l->place.file, l->place.line, f ? " in " : "", f ? f : "")
-				    : NULL;
+	char *place = NULL;
 
+	if (l->place.file)
+		place = pool_printf(pool, "%s:%u%s%s", l->place.file, l->place.line, str_if(f, " in "), str_given(f));
 	if (l->part == PART_PROCESSES && !l->pid)
 		return pool_strdup(pool, "a process outside this container");
 	if (l->part == PART_PROCESSES)
-		return pool_printf(pool, "process %u%s%s", l->pid, l->command && l->command[0] ? ": " : "",
-				   l->command ? l->command : "");
+		return pool_printf(pool, "process %u%s%s", l->pid, str_if(l->command && l->command[0], ": "),
+				   str_given(l->command));
 	if (l->part == PART_LIBRARIES)
 		return pool_printf(pool, "%s%s%s", l->library ? l->library : "a library that is not known",
-				   place ? ", requested at " : "", place ? place : "");
+				   str_if(place, ", requested at "), str_given(place));
 	return place ? place : pool_strdup(pool, "no line known");
 }
 
@@ -178,10 +179,11 @@ const char *ledger_group_name(const struct ledger_line *l, enum ledger_by by, st
 	case BY_KIND:
 		return l->part == PART_TENSORS ? ledger_kind_text(l->kind) : ledger_part_text(l->part);
 	case BY_LIBRARY:
-		return l->part == PART_TENSORS	   ? "PyTorch's tensors"
-		       : l->part == PART_PROCESSES ? "other processes"
-		       : l->library		   ? l->library
-						   : "a library that is not known";
+		if (l->part == PART_TENSORS)
+			return "PyTorch's tensors";
+		if (l->part == PART_PROCESSES)
+			return "other processes";
+		return l->library ? l->library : "a library that is not known";
 	default:
 		return pool_printf(pool, "%s  (%s)", ledger_line_name(l, pool), line_details(l, pool));
 	}
@@ -283,9 +285,10 @@ void timeline_print(FILE *out, const struct cw_sample *s, size_t n, struct secon
 		top = allocated[c] > top ? allocated[c] : top;
 		top = reserved[c] > top ? reserved[c] : top;
 	}
-	fprintf(out, "  over time: %s tensors  %s PyTorch's cache%s%s\n", utf8 ? "█" : "#", utf8 ? "░" : ".",
-		total && width >= 80 ? "; the card has " : "",
-		total && width >= 80 ? format_bytes(text, sizeof(text), (double)total) : "");
+	fputs(utf8 ? "  over time: █ tensors  ░ PyTorch's cache" : "  over time: # tensors  . PyTorch's cache", out);
+	if (total && width >= 80)
+		fprintf(out, "; the card has %s", format_bytes(text, sizeof(text), (double)total));
+	putc('\n', out);
 	for (int row = CHART_HEIGHT - 1; row >= 0; row--) {
 		if (row == CHART_HEIGHT - 1)
 			fprintf(out, "  %10s %s", format_bytes(text, sizeof(text), (double)top), utf8 ? "┤" : "|");

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "case/live.h"
 #include "show/report.h"
 #include "show/report_json.h"
@@ -17,22 +18,34 @@
 #define THREADS_SHOWN	12
 #define NATIVE_SHOWN	3
 
+static char *thread_name(const struct live_thread *t)
+{
+	if (t->main)
+		return xstrdup("the main thread");
+	return t->name[0] ? xasprintf("thread %u (%s)", t->tid, t->name) : xasprintf("thread %u", t->tid);
+}
+
+static char *thread_does(const struct live_thread *t, const char *at)
+{
+	if (t->waits == LIVE_NOTHING || t->waits == LIVE_LOOP || t->waits == LIVE_NATIVE)
+		return xasprintf("runs%s (%.0f %% of a processor%s)", at, t->cpu * 100,
+				 t->moved ? "" : ", and nothing changed");
+	if (t->what)
+		return xasprintf("waits for %s%s (%s)", live_waits_text(t->waits), at, t->what);
+	return xasprintf("waits for %s%s", live_waits_text(t->waits), at);
+}
+
 static char *thread_text(const struct live_thread *t)
 {
-	char *name = t->main ? xstrdup("the main thread")
-			: xasprintf("thread %u%s%s%s", t->tid, t->name[0] ? " (" : "", t->name, t->name[0] ? ")" : "");
+	char *name = thread_name(t);
 	char *at = t->line.file ? xasprintf(" at %s:%u", t->line.shown, t->line.number) : xstrdup("");
-	bool runs = t->waits == LIVE_NOTHING || t->waits == LIVE_LOOP || t->waits == LIVE_NATIVE;
-	char *waits = runs ? xasprintf("runs%s (%.0f %% of a processor%s)", at, t->cpu * 100,
-				       t->moved ? "" : ", and nothing changed")
-			   : xasprintf("waits for %s%s%s%s%s", live_waits_text(t->waits), at, t->what ? " (" : "",
-				       t->what ? t->what : "", t->what ? ")" : "");
+	char *does = thread_does(t, at);
 	char *held = t->holder ? xasprintf(", held by thread %u", t->holder) : xstrdup("");
-	char *all = xasprintf("%s %s%s%s", name, waits, held, t->gil ? "; it holds the GIL" : "");
+	char *all = xasprintf("%s %s%s%s", name, does, held, t->gil ? "; it holds the GIL" : "");
 
 	free(name);
 	free(at);
-	free(waits);
+	free(does);
 	free(held);
 	return all;
 }
@@ -40,8 +53,8 @@ static char *thread_text(const struct live_thread *t)
 static void wrap_native(struct wrap *w, const struct live_thread *t)
 {
 	for (size_t i = 0; i < t->n_native && i < NATIVE_SHOWN; i++)
-		wrap_printf(w, "  %s %s%s%s", i ? "  " : "in", t->native[i].function ? t->native[i].function : "",
-			    t->native[i].function ? " of " : "", t->native[i].library);
+		wrap_printf(w, "  %s %s%s%s", i ? "  " : "in", str_given(t->native[i].function),
+			    str_if(t->native[i].function, " of "), t->native[i].library);
 }
 
 static bool is_shown(const struct live *l, const struct live_thread *t)
@@ -92,9 +105,8 @@ void live_wrap(struct wrap *w, const struct live *l)
 	wrap_gpus(w, l);
 	if (l->recorded)
 		wrap_printf(w, "cuwhy's recorder is inside: %llu launches so far%s%s%s%s",
-			    (unsigned long long)l->launches, l->last_kernel ? ", the last one of " : "",
-			    l->last_kernel ? l->last_kernel : "", l->last_line ? " at " : "",
-			    l->last_line ? l->last_line : "");
+			    (unsigned long long)l->launches, str_if(l->last_kernel, ", the last one of "),
+			    str_given(l->last_kernel), str_if(l->last_line, " at "), str_given(l->last_line));
 }
 
 void live_text_fine(FILE *out, const struct live *l, const struct text_style *style)

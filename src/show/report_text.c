@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "show/report_ledger.h"
 #include "show/report_wrap.h"
 #include "cuwhy/format.h"
@@ -53,8 +54,10 @@ static void text_line(struct wrap *w, const struct line *l)
 {
 	bool named = l->function && l->function[0] != '<';
 
-	wrap_printf(w, "%s:%u%s%s%s", l->shown, l->number, named ? " in " : "", named ? l->function : "",
-		    named ? "()" : "");
+	if (named)
+		wrap_printf(w, "%s:%u in %s()", l->shown, l->number, l->function);
+	else
+		wrap_printf(w, "%s:%u", l->shown, l->number);
 	if (l->source)
 		wrap_source(w, l->source);
 }
@@ -137,7 +140,7 @@ static void text_tensors(struct wrap *w, const struct casefile *c, bool verbose)
 			continue;
 		if (n++ < most)
 			buf_printf(&b, "%s%s %s %s%s%s", n > 1 ? ", " : "", x->name, x->dtype, x->shape,
-				   elsewhere ? " on " : "", elsewhere ? x->device : "");
+				   str_if(elsewhere, " on "), str_if(elsewhere, x->device));
 		else
 			more++;
 	}
@@ -199,11 +202,11 @@ static void text_assert(struct wrap *w, const struct casefile *c)
 	if (fact_known(c, FACT_assert_line))
 		snprintf(line, sizeof(line), ":%u", (unsigned)fact_number(c, FACT_assert_line, 0));
 	if (condition)
-		wrap_printf(w, "Assertion `%s` failed%s%s%s%s%s", condition, file ? " at " : "", file ? file : "",
-			    file ? line : "", function ? " in " : "", function ? function : "");
+		wrap_printf(w, "Assertion `%s` failed%s%s%s%s%s", condition, str_if(file, " at "), str_given(file),
+			    str_if(file, line), str_if(function, " in "), str_given(function));
 	else if (file)
 		wrap_printf(w, "an assertion failed at %s%s%s%s; its condition is %s", file, line,
-			    function ? " in " : "", function ? function : "", one_of ? one_of : "not in the dump");
+			    str_if(function, " in "), str_given(function), one_of ? one_of : "not in the dump");
 }
 
 static void text_thread(struct wrap *w, const struct casefile *c)
@@ -232,10 +235,12 @@ static void text_fault(struct wrap *w, const struct casefile *c)
 	if (fact_known(c, FACT_fault_block))
 		text_thread(w, c);
 	if (pc)
-		wrap_printf(w, "%s%sat %s  (%s)", instruction ? instruction : "", instruction ? " " : "", pc,
+		wrap_printf(w, "%s%sat %s  (%s)", str_given(instruction), str_if(instruction, " "), pc,
 			    exception ? exception : what);
+	else if (exception)
+		wrap_printf(w, "%s (%s)", what, exception);
 	else
-		wrap_printf(w, "%s%s%s%s", what, exception ? " (" : "", exception ? exception : "", exception ? ")" : "");
+		wrap_text(w, what);
 }
 
 #define STANDING_SHOWN 6
@@ -679,7 +684,7 @@ void report_line(FILE *out, const struct verdict *v, const char *recording)
 	size_t count = verdict_notes(v);
 	struct wrap w;
 	char *text, place[512] = "";
-	bool last = false;
+	const char *was = count == 1 ? "was handled by the program" : "were handled by the program";
 
 	if (!n)
 		return;
@@ -687,13 +692,11 @@ void report_line(FILE *out, const struct verdict *v, const char *recording)
 	if (n->c.line[LINE_where].file)
 		snprintf(place, sizeof(place), " at %s:%u", n->c.line[LINE_where].shown, n->c.line[LINE_where].number);
 	for (const struct verdict *x = n; x; x = x->next)
-		last |= x->last;
-	text = xasprintf("cuwhy: %s %s: %s (%s)%s%s%s%s", count == 1 ? "a CUDA failure" : "CUDA failures",
-			 last ? "did not end the program, but may have ended a thread: nothing was launched afterwards"
-			 : count == 1 ? "was handled by the program"
-				      : "were handled by the program",
+		if (x->last)
+			was = "did not end the program, but may have ended a thread: nothing was launched afterwards";
+	text = xasprintf("cuwhy: %s %s: %s (%s)%s%s%s%s", count == 1 ? "a CUDA failure" : "CUDA failures", was,
 			 n->title, AT(n->cause->id), place, count == 1 ? "" : ", and others",
-			 recording ? "; recording " : "", recording ? recording : "");
+			 str_if(recording, "; recording "), str_given(recording));
 	wrap_heading(&w, text);
 	free(text);
 }

@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "find/memory/growth.h"
 #include "read/recording/trace.h"
 
@@ -52,7 +53,7 @@ void what_if_print_head(FILE *out, const struct trace *t, int device, const stru
 
 	fprintf(out, "device %d, %s (%s), process %u, PyTorch %s%s%s\n", device, h->device[device].name,
 		limitless ? "simulated, without a limit" : format_bytes(total, sizeof(total), (double)f->total), h->pid,
-		h->torch_version[0] ? h->torch_version : "?", f->conf[0] ? ", " : "", f->conf);
+		h->torch_version[0] ? h->torch_version : "?", str_if(f->conf[0], ", "), f->conf);
 	format_thousands(steps, sizeof(steps), (double)f->steps);
 	if (f->doubts & 1u << REPLAY_DIFFERS)
 		fprintf(out, "  played back with its own settings, it did not come out the same: see below\n");

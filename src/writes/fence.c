@@ -18,7 +18,6 @@
 
 #include "base/err.h"
 #include "writes/fence.h"
-#include "writes/fence_filter.h"
 #include "writes/scratch.h"
 
 /* Landlock, as <linux/landlock.h> has it, which old systems do not. Its numbers are those of every processor. */

@@ -14,6 +14,7 @@
 #define CUWHY_WRITES_FENCE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct err;
 
@@ -27,5 +28,11 @@ int fence_possible(struct err *e);
  * `real` (NULL at the end; each must exist), /dev/shm, /proc, /sys and the devices in /dev. Makes what belongs into `scratch`,
  * which must exist. 0, or -errno with the reason: then part of it may hold already, and the child should end. */
 int fence_enter(const char *scratch, const char *const *real, struct err *e);
+
+/* The half of the fence that is a filter on system calls; see fence.h. */
+
+/* The calls of fence_calls.def, for this thread and what it starts. With `truncates`, also opening that would empty a file
+ * without having it open for writing, which Landlock does not see before Linux 6.2. */
+int fence_filter(uint64_t pass, bool truncates, struct err *e);
 
 #endif

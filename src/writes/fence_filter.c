@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "writes/fence_filter.h"
+#include "writes/fence.h"
 
 enum what { PASS, NEVER, ABSENT, SPACES, IOCTL, OPEN2, OPEN3, OPENHOW, EMPTIES, ALLOW, N_WHAT };
 

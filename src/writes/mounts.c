@@ -112,7 +112,11 @@ static int by_path(const void *a, const void *b)
 		p++, q++;
 	if (*p == *q)
 		return (x->id > y->id) - (x->id < y->id);
-	return (*p == '/' ? 1 : *p) < (*q == '/' ? 1 : *q) ? -1 : 1;
+	if (!*p || !*q)
+		return *p ? 1 : -1;
+	if (*p == '/' || *q == '/')
+		return *p == '/' ? -1 : 1;
+	return *p < *q ? -1 : 1;
 }
 
 struct number {

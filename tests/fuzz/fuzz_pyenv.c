@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "formats/elf_file.h"
-#include "read/machine/pyenv/ldcache.h"
+#include "read/machine/pyenv/loader_session.h"
 #include "read/machine/pyenv/packaging.h"
 #include "read/machine/pyenv/torch.h"
 

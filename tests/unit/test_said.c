@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/phrases.h"
-#include "find/words/said_facts.h"
+#include "find/words/env.h"
 #include "read/text/said.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "find/words/setting.h"
+#include "find/words/env.h"
 
 /* "fact=value said" of every setting in the line. */
 static void reads(const char *line, const char *expected)

@@ -9,8 +9,7 @@
 #include <cmocka.h>
 
 #include "find/words/log.h"
-#include "find/words/runs.h"
-#include "read/text/stamp.h"
+#include "read/text/line.h"
 
 static double stamp(const char *line)
 {

@@ -24,7 +24,6 @@
 #include "find/words/log.h"
 #include "knowledge/words.h"
 #include "find/words/quoted.h"
-#include "find/words/restart.h"
 #include "base/needles.h"
 #include "read/text/stream.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "run/run_xid.h"
+#include "run/run.h"
 #include "read/recording/xid_json.h"
 #include "judge.h"
 #include "dump_find.h"

@@ -137,6 +137,7 @@ static void choose_lane(struct look *l, const struct culprit *c)
 static bool find_live_piece(struct look *l)
 {
 	const struct piece *p = pieces_at(&l->torch, l->address), *d = pieces_at(&l->driver, l->address);
+	const struct piece *one = p ? p : d;
 	struct piece gone;
 
 	/* a block may have been live when the kernel was launched and freed with its segment while it ran */
@@ -144,9 +145,9 @@ static bool find_live_piece(struct look *l)
 		return false;
 	if (!d && l->guard && piece_freed_by_torch(l->trace, l->address, l->noticed, &gone))
 		return false;
-	look_found(l, elsewhere(l, d ? d : p) ? "other-device" : "live", p ? p : d);
+	look_found(l, elsewhere(l, d ? d : p) ? "other-device" : "live", one);
 	for (size_t i = 0; i < look_words(l) && !l->to->param_sure; i++)
-		if (look_pointed(l, look_word(l, i)) == (p ? p : d)) {
+		if (look_pointed(l, look_word(l, i)) == one) {
 			look_found_param(l, i);
 			l->to->param_sure = true;
 		}

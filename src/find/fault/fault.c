@@ -192,9 +192,20 @@ static const char *near_text(struct casefile *c, const char *block)
 	return pool_printf(c->pool, "%s %s; the address is %s %s", who, block, distance, end);
 }
 
+static const char *freed_text(struct casefile *c, const char *block)
+{
+	const char *who = fact_known(c, FACT_fault_address) ? "the address is in" : "the kernel was given a pointer into";
+	const char *freed = fact_text(c, FACT_address_freed);
+
+	if (!freed[0])
+		return pool_printf(c->pool, "%s %s, freed", who, block);
+	return pool_printf(c->pool, "%s %s, freed %s %s", who, block,
+			   fact_true(c, FACT_address_freed_after) ? "after" : "at", freed);
+}
+
 static void tell_address(struct casefile *c)
 {
-	const char *in = fact_text(c, FACT_address_in), *block, *freed = fact_text(c, FACT_address_freed);
+	const char *in = fact_text(c, FACT_address_in), *block;
 	const char *text = NULL;
 
 	if (!strcmp(in, "host"))
@@ -204,14 +215,7 @@ static void tell_address(struct casefile *c)
 		if (!strcmp(in, "near"))
 			text = near_text(c, block);
 		else if (!strcmp(in, "freed"))
-			text = pool_printf(c->pool, "%s %s, freed%s%s",
-					   fact_known(c, FACT_fault_address) ? "the address is in"
-									     : "the kernel was given a pointer into",
-					   block,
-					   !freed[0]				    ? ""
-					   : fact_true(c, FACT_address_freed_after) ? " after "
-										    : " at ",
-					   freed);
+			text = freed_text(c, block);
 		else if (!strcmp(in, "other-device"))
 			text = pool_printf(c->pool, "%s is on device %.0f; the kernel ran on device %.0f", block,
 					   fact_number(c, FACT_address_device, -1),

@@ -129,6 +129,23 @@ static const char *append(struct casefile *c, const char *list, const char *more
 	return pool_printf(c->pool, "%s%s%s", list, list[0] ? ", " : "", more);
 }
 
+/* a < b is b > a. */
+static enum sass_how turned_round(enum sass_how how)
+{
+	switch (how) {
+	case SASS_LT:
+		return SASS_GT;
+	case SASS_GT:
+		return SASS_LT;
+	case SASS_LE:
+		return SASS_GE;
+	case SASS_GE:
+		return SASS_LE;
+	default:
+		return how;
+	}
+}
+
 /* What the value was compared with is the bound, if it was the value itself. */
 static void bound_by_code(struct casefile *c, const struct checked *v, unsigned size)
 {
@@ -147,11 +164,7 @@ static void bound_by_code(struct casefile *c, const struct checked *v, unsigned 
 		value = v->compare.is_signed ? value : (int64_t)(uint32_t)value;
 	}
 	if (!first)
-		how = how == SASS_LT   ? SASS_GT
-		      : how == SASS_GT ? SASS_LT
-		      : how == SASS_LE ? SASS_GE
-		      : how == SASS_GE ? SASS_LE
-				       : how;
+		how = turned_round(how);
 	if (how == SASS_LE || how == SASS_GT)
 		b++;
 	if (a != value || b <= 0 || b > BOUND_MAX || how == SASS_EQ || how == SASS_NE || (value >= 0 && value < b))
@@ -178,7 +191,7 @@ void dump_observe_values(struct casefile *c, const struct culprit *k, const char
 {
 	const struct values *v = &k->values;
 	const char *about = fact_known(c, FACT_assert_about) ? fact_text(c, FACT_assert_about) : "";
-	const char *values = "", *places = "", *value, *place;
+	const char *values = "", *places = "", *unread = "", *value, *place;
 	bool nan = false, known, complete = v->n_kept > 0;
 	double position = 0;
 	unsigned size;
@@ -220,10 +233,11 @@ void dump_observe_values(struct casefile *c, const struct culprit *k, const char
 		fact_set_text(c, FACT_assert_values, values);
 	if (places[0] && v->n_kept)
 		fact_set_text(c, FACT_assert_places, places);
-	fact_set_text(c, FACT_assert_unread, complete				    ? ""
-		      : v->answer == VALUES_LOST				 ? "code"
-		      : v->answer == VALUES_PLACES || v->answer == VALUES_UNREAD ? "memory"
-										 : "");
+	if (!complete && v->answer == VALUES_LOST)
+		unread = "code";
+	else if (!complete && (v->answer == VALUES_PLACES || v->answer == VALUES_UNREAD))
+		unread = "memory";
+	fact_set_text(c, FACT_assert_unread, unread);
 }
 
 void dump_observe_index(struct casefile *c, const struct culprit *k)

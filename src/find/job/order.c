@@ -304,6 +304,23 @@ static void tell_divergence(struct story *s)
 		because(s, "no call has a majority, so it is not known which rank is wrong");
 }
 
+static const char *doing_instead(struct pool *p, const struct job_rank *r)
+{
+	if (r->state == JOB_ENDED && !has_failed(r))
+		return "had ended, without an error";
+	return r->doing ? pool_printf(p, "was at %s", r->doing) : "did not record what it did instead";
+}
+
+/* "call number 12 of communicator c1, all_reduce" */
+static const char *call_waited_for(const struct story *s, const struct job_absent *a, size_t i)
+{
+	struct pool *p = &s->a->pool;
+	const char *call = job_call_text(p, job_call_of(&s->rank[a->waiter[i]], a->comm[i], a->seq[i]));
+
+	return pool_printf(p, "call number %s of communicator %s%s%s", number_text(p, a->seq[i]), a->comm[i],
+			   str_if(call, ", "), str_given(call));
+}
+
 static void tell_absent(struct story *s)
 {
 	const struct job_absent *a = &s->absent;
@@ -311,14 +328,9 @@ static void tell_absent(struct story *s)
 
 	for (size_t i = 0; i < a->n && i < 4; i++) {
 		const struct job_rank *r = &s->rank[a->rank[i]];
-		const char *call = job_call_text(p, job_call_of(&s->rank[a->waiter[i]], a->comm[i], a->seq[i]));
 
-		because(s, pool_printf(p, "%s never came to call number %s of communicator %s%s%s; it %s",
-				       name_of(s, a->rank[i]), number_text(p, a->seq[i]), a->comm[i], call ? ", " : "",
-				       call ? call : "",
-				       r->state == JOB_ENDED && !has_failed(r) ? "had ended, without an error"
-				       : r->doing ? pool_printf(p, "was at %s", r->doing)
-									       : "did not record what it did instead"));
+		because(s, pool_printf(p, "%s never came to %s; it %s", name_of(s, a->rank[i]),
+				       call_waited_for(s, a, i), doing_instead(p, r)));
 	}
 }
 
@@ -360,7 +372,7 @@ static void drop_late(struct story *s)
 
 	for (size_t i = 0; i < a->n; i++) {
 		const struct job_rank *r = &s->rank[a->rank[i]];
-		const char *call = job_call_text(p, job_call_of(&s->rank[a->waiter[i]], a->comm[i], a->seq[i]));
+		const char *at = r->doing ? pool_printf(p, "; it was at %s", r->doing) : "";
 
 		if (!job_rank_is_snapshot(r)) {
 			a->rank[kept] = a->rank[i];
@@ -371,10 +383,9 @@ static void drop_late(struct story *s)
 		}
 		if (s->late == NOBODY)
 			s->late = a->rank[i];
-		because(s, pool_printf(p, "%s had not come to call number %s of communicator %s%s%s %.1f s after %s had gone that far%s%s",
-				       name_of(s, a->rank[i]), number_text(p, a->seq[i]), a->comm[i], call ? ", " : "",
-				    call ? call : "", waited_s(s, i), name_of(s, a->waiter[i]),
-				    r->doing ? "; it was at " : "", r->doing ? r->doing : ""));
+		because(s, pool_printf(p, "%s had not come to %s %.1f s after %s had gone that far%s",
+				       name_of(s, a->rank[i]), call_waited_for(s, a, i), waited_s(s, i),
+				       name_of(s, a->waiter[i]), at));
 	}
 	a->n = kept;
 }

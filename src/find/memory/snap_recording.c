@@ -16,7 +16,6 @@
 #include "compat/cuda_errors.h"
 #include "cuwhy/format.h"
 #include "find/memory/observe_snapshot.h"
-#include "find/memory/snap_saved.h"
 #include "find/memory/snap_turns.h"
 #include "read/recording/trace.h"
 
@@ -32,7 +31,7 @@ struct made {
 	const struct snap_device *d;
 	const struct snap_replay *r;
 	struct snap_turns turns;
-	uint8_t *saved;			/* per event (snap_saved.h) */
+	uint8_t *saved;			/* per event (snap_turns.h) */
 	size_t end;			/* the event with which memory ran out */
 	uint32_t c10;
 	uint32_t *text, *stack, *site_of;	/* offsets in the recording, by numbers in the snapshot; 0 = not there yet */
@@ -331,8 +330,12 @@ static void add_failure(struct made *m, size_t event, uint32_t last)
 	struct cw_failure f = {.seq = m->failures.len / sizeof(f) + 1, .ticks = event + 1, .last_ticks = event + 1, .count = 1,
 			       .source = CW_SRC_TORCH_OOM, .code = CODE_OUT_OF_MEMORY, .memory_known = 1};
 	struct cw_failure_turns in = {.seq = f.seq};
-	uint32_t at = e ? m->turns.of_event[event] : event ? m->turns.of_event[event - 1] : 0, stack = e ? e->stack : last;
+	uint32_t at = 0, stack = e ? e->stack : last;
 
+	if (e)
+		at = m->turns.of_event[event];
+	else if (event)
+		at = m->turns.of_event[event - 1];
 	f.request_bytes = e ? e->size : 0;
 	f.free_bytes = e ? e->addr : 0;
 	f.stack = stack_off(m, stack);

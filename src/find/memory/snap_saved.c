@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What autograd seems to have saved (see snap_saved.h).
+ * What autograd seems to have saved (see snap_turns.h).
  */
-#include "find/memory/snap_saved.h"
+#include "find/memory/snap_turns.h"
 
 #include <stdlib.h>
 

@@ -130,9 +130,11 @@ const struct turn *turn_to_name(const struct turn *turns, size_t n)
 
 static const char *turn_in_words(const struct trace *t, const struct turn *turn, struct pool *pool)
 {
-	return pool_printf(pool, "%s%s %u %s %s:%u", turn->exact ? "" : "about ", turn->calls ? "call" : "iteration",
-			   turn->turn, turn->calls ? "from" : "of the loop at",
-			   file_shown(turn->loop.file, trace_header(t)->cwd), turn->loop.line);
+	const char *about = turn->exact ? "" : "about ", *file = file_shown(turn->loop.file, trace_header(t)->cwd);
+
+	if (turn->calls)
+		return pool_printf(pool, "%scall %u from %s:%u", about, turn->turn, file, turn->loop.line);
+	return pool_printf(pool, "%siteration %u of the loop at %s:%u", about, turn->turn, file, turn->loop.line);
 }
 
 const char *turns_in_words(const struct trace *t, const struct turn *turns, size_t n, struct pool *pool)

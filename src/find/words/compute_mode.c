@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compute modes in a text (see compute_mode.h).
+ * Compute modes in a text (see env.h).
  */
-#include "find/words/compute_mode.h"
+#include "find/words/env.h"
 
 #include <ctype.h>
 #include <stddef.h>

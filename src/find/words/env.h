@@ -9,10 +9,112 @@
 #include <stdint.h>
 
 #include "case/case.h"
-#include "find/words/compute_mode.h"
-#include "find/words/said_facts.h"
-#include "find/words/setting.h"
-#include "find/words/snippet.h"
+
+/* What people typed and what it printed: ">>> torch.cuda.is_available()", "False" on the next line; also "is_available(): False",
+ * f"{x=}", IPython's "Out[1]:", and several values of one print. */
+
+#define SNIPPETS_MAX	8	/* answers that are kept */
+#define SNIPPET_ASKED	4	/* expressions in one line */
+
+/* What can be typed; the order is that of the list in snippet.c. */
+enum snippet_id {
+	SNIPPET_AVAILABLE, SNIPPET_DEVICE_COUNT, SNIPPET_TORCH_CUDA, SNIPPET_TORCH_HIP, SNIPPET_CAPABILITY, SNIPPET_ARCHS,
+	SNIPPET_COUNT
+};
+
+struct snippet {
+	enum snippet_id id;
+	char answer[160];
+	uint64_t line;		/* of the answer */
+};
+
+struct snippets {
+	struct snippet list[SNIPPETS_MAX];
+	size_t n;
+	enum snippet_id asked[SNIPPET_ASKED];	/* by the line before, in order */
+	size_t n_asked;
+};
+
+void snippets_line(struct snippets *s, const char *line, uint64_t number);
+
+/* The last answer to it; NULL: none was printed. */
+const struct snippet *snippets_find(const struct snippets *s, enum snippet_id id);
+const char *snippet_typed(enum snippet_id id);
+
+/* Settings in a text: options of a command line, rows of a configuration, arguments in code, variables (kb/settings.def), each with its
+ * place, so that an answer can quote it. */
+
+#define SETTINGS_MAX	32
+
+struct setting {
+	enum fact_id fact;
+	double number;		/* or yes and no as 1 and 0 */
+	char text[96];		/* or a word */
+	const char *file;
+	uint64_t line;
+	char said[160];		/* "--batch-size 8" */
+};
+
+struct settings {
+	struct setting list[SETTINGS_MAX];
+	size_t n;
+};
+
+/* `file`: its name stays. */
+void settings_line(struct settings *t, const char *s, const char *file, uint64_t line);
+
+void facts_of_settings(struct casefile *c, const struct settings *t);
+
+/* Facts that a line says as yes or no: the rows of kb/log_facts.def. */
+
+enum {
+#define LIST(fact) SAYS_##fact,
+#define SAID(fact, words)
+#define WRITTEN(fact, words)
+#include "kb/log_facts.def"
+	SAID_FACTS
+};
+
+/* The line that says it first. */
+struct said_place {
+	const char *file;
+	uint64_t line;
+	char text[200];
+};
+
+struct said_facts {
+	uint64_t said;	/* a bit for each */
+	struct said_place place[SAID_FACTS];
+};
+
+/* `file` stays. */
+void said_facts_line(struct said_facts *f, const char *s, const char *file, uint64_t line);
+/* The line says so by how it is built. */
+void said_facts_add(struct said_facts *f, int which, const char *s, const char *file, uint64_t line);
+
+static inline bool said_fact(const struct said_facts *f, int which)
+{
+	return f->said >> which & 1;
+}
+
+void facts_of_said(struct casefile *c, const struct said_facts *f);
+
+/* The compute mode of each GPU, as nvidia-smi shows it: as a table, or with -q. */
+
+#define COMPUTE_MODES_MAX 64
+
+/* All zero is none. */
+struct compute_modes {
+	const char *mode[COMPUTE_MODES_MAX];	/* "default", "exclusive-process", …; NULL: not shown */
+	int n;			/* one more than the highest GPU with a mode */
+	int row;		/* one more than the GPU whose rows follow; 0: not known */
+	int listed;		/* sections of -q so far */
+};
+
+void compute_modes_line(struct compute_modes *m, const char *s);
+
+/* Of GPU `device`; of all of them if it is -1. "": it is not shown, or they differ. */
+const char *compute_mode_of(const struct compute_modes *m, int device);
 
 #define ENV_TRACKS	16	/* kinds of lines whose memory figures are followed */
 #define ENV_PIDS	64

@@ -14,8 +14,58 @@
 #include "find/words/env.h"
 #include "find/words/likeness.h"
 #include "find/words/printed_assert.h"
-#include "find/words/restart.h"
-#include "find/words/traceback.h"
+
+/* Where a text starts a program again: people paste a failure, what they did about it, and the next failure. */
+
+struct text_line;
+
+/* In order: the later ones are the better proof that what failed before is over. */
+enum restart {
+	RESTART_NOT,
+	RESTART_STATEMENT,	/* the next line typed into Python or a notebook: the same process goes on */
+	RESTART_TOLD,		/* a sentence says that it was tried again */
+	RESTART_PROGRAM,	/* a command: a new process */
+};
+
+struct restarts {
+	unsigned long cell;	/* the last "In [n]:"; numbers that begin again are those of a new process */
+	bool chained;		/* the line before says that the next exception follows from the last one */
+};
+
+/* Every line in order. `failed`: something did before it; otherwise nothing can be started again. */
+enum restart restart_line(struct restarts *r, const struct text_line *line, bool failed);
+
+/* The frames of a traceback, line by line, as Python, notebooks and rich write them. */
+
+#define TRACEBACK_FRAMES_MAX	64
+
+struct text_frame {
+	const char *file;	/* NULL: only its text is known */
+	const char *function, *source;	/* may be NULL */
+	uint32_t line;
+};
+
+/* A frame that is being read: most are never kept. */
+struct raw_frame {
+	char file[240], function[80], source[200];
+	uint32_t line;
+};
+
+struct traceback {
+	struct raw_frame frame[TRACEBACK_FRAMES_MAX];	/* a ring: the innermost ones count */
+	size_t n;		/* frames so far; 0 empties it */
+};
+
+/* Takes a line that is a frame, or the arrow that names the line of the frame above. False: something else. */
+bool traceback_frame(struct traceback *t, const char *s);
+bool traceback_arrow(struct traceback *t, const char *s);
+/* Rich and IPython: a numbered line of the code around the one with the arrow. It was not executed: what it says is not said. */
+bool traceback_context(const struct traceback *t, const char *s);
+/* The source line of the frame above, or of a frame without other data. */
+void traceback_source(struct traceback *t, const char *s);
+
+/* What is kept of it, innermost last. Returns how many. */
+size_t traceback_keep(const struct traceback *t, struct pool *pool, struct text_frame **frames);
 
 #define LOG_EVENTS_MAX	64
 #define LOG_XIDS_MAX	32
@@ -117,5 +167,13 @@ bool log_binary(const struct text_log *l);	/* the input read last: mostly bytes 
 bool log_progress(const struct text_log *l);	/* the program had been working */
 bool log_progress_after(const struct text_log *l, const struct text_event *e);	/* and it went on after `e`, in its run */
 size_t log_ranks(const struct text_log *l);	/* different ranks that wrote */
+
+/* Which logs are of different runs: both fail, and their times are far apart. Numbers of two runs must not become one answer. */
+
+#define RUN_ANY (-1)
+
+/* `run` has room for every input of the log (log_files): it gets the number of the input's run, RUN_ANY where nothing tells (no times,
+ * no failure). Returns how many runs there are, the earliest first; 0 or 1: nothing proves that there are several. */
+size_t log_runs(const struct text_log *l, int *run);
 
 #endif

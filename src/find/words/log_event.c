@@ -9,7 +9,6 @@
 #include "read/text/exception.h"
 #include "read/text/line.h"
 #include "read/text/said.h"
-#include "read/text/stamp.h"
 
 /* Two messages are the same when only numbers differ. */
 static bool same_words(const char *a, const char *b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Commands, statements and sentences that start a program again (see restart.h).
+ * Commands, statements and sentences that start a program again (see log.h).
  */
-#include "find/words/restart.h"
+#include "find/words/log.h"
 
 #include <ctype.h>
 #include <stdlib.h>

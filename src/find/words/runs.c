@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which logs are of different runs (see runs.h).
+ * Which logs are of different runs (see log.h).
  */
-#include "find/words/runs.h"
 
 #include "find/words/log.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Looks for the words of kb/log_facts.def (see said_facts.h).
+ * Looks for the words of kb/log_facts.def (see env.h).
  */
-#include "find/words/said_facts.h"
+#include "find/words/env.h"
 
 #include <string.h>
 

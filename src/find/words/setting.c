@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Settings in a text (see setting.h).
+ * Settings in a text (see env.h).
  */
-#include "find/words/setting.h"
+#include "find/words/env.h"
 
 #include <ctype.h>
 #include <math.h>

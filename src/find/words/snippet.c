@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What was typed and what it printed (see snippet.h).
+ * What was typed and what it printed (see env.h).
  */
-#include "find/words/snippet.h"
+#include "find/words/env.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames of tracebacks (see traceback.h).
+ * Frames of tracebacks (see log.h).
  */
-#include "find/words/traceback.h"
+#include "find/words/log.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memory that becomes the knowledge base (see arena.h).
+ * The memory that becomes the knowledge base (see compile.h).
  */
-#include "knowledge/compile/arena.h"
+#include "knowledge/compile/compile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

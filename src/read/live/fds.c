@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "read/live/sockets.h"
 
 #define COMMAND_MAX	80
 #define DESCRIPTORS_MAX	20000	/* of all processes: there may be many */
@@ -109,6 +108,27 @@ static void put_address(char *to, size_t size, const char *hex, unsigned port)
 		snprintf(to, size, "%u.%u.%u.%u:%u", b[0], b[1], b[2], b[3], port);
 }
 
+/* As the kernel numbers them. */
+enum { TCP_CONNECTING = 2, TCP_PEER_CLOSED = 8, TCP_LISTENING = 10 };
+
+static char *socket_text(bool udp, unsigned state, const char *from, const char *to, bool has_peer, struct pool *pool)
+{
+	if (udp && !has_peer)
+		return pool_printf(pool, "a UDP socket at %s", from);
+	if (udp)
+		return pool_printf(pool, "a UDP socket, %s to %s", from, to);
+	switch (state) {
+	case TCP_LISTENING:
+		return pool_printf(pool, "a socket that listens on %s", from);
+	case TCP_CONNECTING:
+		return pool_printf(pool, "a socket that tries to connect to %s", to);
+	case TCP_PEER_CLOSED:
+		return pool_printf(pool, "a socket whose peer %s has closed its end", to);
+	default:
+		return pool_printf(pool, "a socket, %s to %s", from, to);
+	}
+}
+
 static bool find_socket(pid_t pid, const char *table, unsigned long long inode, struct fd_told *told, struct pool *pool)
 {
 	char path[64], line[512], local[48], remote[48], from[64] = "", to[64] = "";
@@ -127,13 +147,8 @@ static bool find_socket(pid_t pid, const char *table, unsigned long long inode, 
 		yes = true;
 		put_address(from, sizeof(from), local, from_port);
 		put_address(to, sizeof(to), remote, to_port);
-		told->kind = state == 10 ? FD_LISTENS : FD_SOCKET;
-		told->text = udp && !to_port ? pool_printf(pool, "a UDP socket at %s", from)
-			     : udp	     ? pool_printf(pool, "a UDP socket, %s to %s", from, to)
-			     : state == 10   ? pool_printf(pool, "a socket that listens on %s", from)
-			     : state == 2 ? pool_printf(pool, "a socket that tries to connect to %s", to)
-			     : state == 8 ? pool_printf(pool, "a socket whose peer %s has closed its end", to)
-					     : pool_printf(pool, "a socket, %s to %s", from, to);
+		told->kind = state == TCP_LISTENING ? FD_LISTENS : FD_SOCKET;
+		told->text = socket_text(udp, state, from, to, to_port != 0, pool);
 	}
 	if (f)
 		fclose(f);

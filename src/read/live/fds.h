@@ -30,4 +30,11 @@ pid_t fd_lock_holder(pid_t pid, int fd);
 /* "python train.py", at most 80 bytes; NULL when it is gone. */
 const char *process_command(pid_t pid, struct pool *pool);
 
+/* The other end of a socket, if it is on this machine. */
+
+/* Sockets by inode; 0 = it has none here, or it cannot be found. */
+unsigned long long socket_local_peer(unsigned long long inode);
+/* `table`: "tcp" or "tcp6", as the process sees them. */
+unsigned long long socket_tcp_peer(pid_t pid, const char *table, unsigned long long inode);
+
 #endif

@@ -76,10 +76,10 @@ static bool read_code(struct pyproc *p, uint64_t at, struct code *c)
 	uint64_t bytes = at + p->l.bytecode, n = 0;
 	bool inside = p->l.minor >= 11;	/* the bytecode is a part of the code object, whose size counts units */
 
-	if (!inside && !remote_word(p->r, at + 48, &bytes))
+	if (!inside && !remote_word(p->r, at + p->bytecode, &bytes))
 		return false;
-	if (!remote_word(p->r, (inside ? at : bytes) + PY_BYTES_SIZE, &n) ||
-	    !remote_word(p->r, at + (inside ? 32 : 64), &c->names))
+	if (!remote_word(p->r, inside ? at + PY_CODE_UNITS : bytes + PY_BYTES_SIZE, &n) ||
+	    !remote_word(p->r, at + p->names, &c->names))
 		return false;
 	n = inside ? n : n / 2;
 	if (!n || n > UNITS_MAX)
@@ -147,7 +147,8 @@ static bool name_at(struct pyproc *p, const struct code *c, const struct instruc
 	uint32_t index = i->arg >> (i->op->does - DOES_NAME);
 	uint64_t text = 0;
 
-	return remote_word(p->r, c->names + TUPLE_ITEMS + (uint64_t)index * 8, &text) && pyproc_text(p, text, to, size);
+	return remote_word(p->r, c->names + PY_TUPLE_ITEMS + (uint64_t)index * 8, &text) &&
+	       pyproc_text(p, text, to, size);
 }
 
 static const char *told(const char *name, struct pool *pool)

@@ -16,17 +16,10 @@
 #include "cuwhy/utf8.h"
 #include "read/live/target.h"
 
-#define TYPE_NAME	24	/* PyTypeObject: tp_name, tp_basicsize, tp_itemsize, tp_flags */
-#define TYPE_BASIC	32
-#define TYPE_ITEM	40
-#define TYPE_FLAGS	168
-#define TYPE_DICT	264	/* its attributes */
-#define TYPE_BUFFER	160	/* what it takes to hand out a buffer; 0 = it does not */
 #define INLINE_VALUES	(1u << 2)
 #define MANAGED_DICT	(1u << 4)
 #define HEAP_TYPE	(1u << 9)
 #define INTEGER		(1u << 24)
-#define INTEGER_DIGITS	24	/* where an integer's digits begin */
 #define LIST		(1u << 25)
 #define DICTIONARY	(1u << 29)
 #define CLASS		(1u << 31)
@@ -44,7 +37,7 @@ static const struct py_states states[] = {
 #include "kb/python_layouts.def"
 };
 
-static const uint16_t locals[][8] = {
+static const uint16_t locals[][9] = {
 #define LOCALS(minor, ...) {minor, __VA_ARGS__},
 #include "kb/python_layouts.def"
 };
@@ -104,8 +97,10 @@ void pyproc_at(struct pyproc *p, struct remote *r, uint64_t runtime, uint64_t co
 	p->locals = locals[row][1];
 	p->n_locals = locals[row][2];
 	p->stack = locals[row][3];
+	p->bytecode = locals[row][5];
 	p->stack_size = locals[row][6];
 	p->globals = locals[row][7];
+	p->names = locals[row][8];
 	p->found = minor < 13 || use_debug_offsets(p);
 }
 
@@ -234,7 +229,7 @@ static bool is_code(struct pyproc *p, uint64_t code)
 	uint64_t type = 0;
 	char name[16];
 
-	if (!code || code % 8 || !remote_word(p->r, code + 8, &type))
+	if (!code || code % 8 || !remote_word(p->r, code + PY_TYPE, &type))
 		return false;
 	if (p->code_type)
 		return type == p->code_type;
@@ -295,7 +290,8 @@ bool pyproc_text(struct pyproc *p, uint64_t unicode, char *to, size_t size)
 	uint64_t len, data;
 	size_t n = 0;
 
-	if (!remote_word(p->r, unicode + 16, &len) || !remote_read(p->r, unicode + 32, &state, sizeof(state)))
+	if (!remote_word(p->r, unicode + PY_STRING_LENGTH, &len) ||
+	    !remote_read(p->r, unicode + PY_STRING_STATE, &state, sizeof(state)))
 		return false;
 	kind = (state >> 2) & 7;
 	if (!(state & 32) || len > STRING_MAX || (kind != 1 && kind != 2 && kind != 4))
@@ -356,8 +352,8 @@ bool pyproc_type(struct pyproc *p, uint64_t object, char *name, size_t size)
 {
 	uint64_t type = 0, text = 0;
 
-	return object && object % 8 == 0 && remote_word(p->r, object + 8, &type) && type && type % 8 == 0 &&
-	       remote_word(p->r, type + TYPE_NAME, &text) && text && remote_string(p->r, text, name, size);
+	return object && object % 8 == 0 && remote_word(p->r, object + PY_TYPE, &type) && type && type % 8 == 0 &&
+	       remote_word(p->r, type + PY_TYPE_NAME, &text) && text && remote_string(p->r, text, name, size);
 }
 
 /* How many words a frame has: variables, then its stack. 3.9 and 3.10: the stack begins after cells, whose number is not in the code; the
@@ -433,13 +429,13 @@ static size_t own_words(struct pyproc *p, uint64_t object, uint64_t w[OWN_WORDS]
 	uint64_t basic = 0, item = 0, flags = 0, n;
 
 	if (object < REMOTE_PAGE || object % 8 || !remote_read(p->r, object, w, 16) ||
-	    !remote_word(p->r, w[1] + TYPE_BASIC, &basic) || !remote_word(p->r, w[1] + TYPE_ITEM, &item) ||
-	    !remote_word(p->r, w[1] + TYPE_FLAGS, &flags))
+	    !remote_word(p->r, w[1] + PY_TYPE_BASIC, &basic) || !remote_word(p->r, w[1] + PY_TYPE_ITEM, &item) ||
+	    !remote_word(p->r, w[1] + PY_TYPE_FLAGS, &flags))
 		return 0;
-	if (item && remote_word(p->r, object + 16, &n)) {
+	if (item && remote_word(p->r, object + PY_COUNT, &n)) {
 		n = flags & INTEGER && p->l.minor >= 12 ? n >> 3 : (int64_t)n < 0 ? -n : n;
 		if (flags & INTEGER)	/* bool says that its first digit is before its digits: the next object is no part of it */
-			basic = INTEGER_DIGITS;
+			basic = PY_INTEGER_DIGITS;
 		basic += (n < OWN_WORDS ? n : OWN_WORDS) * (item < 8 ? item : 8);
 	}
 	n = basic < 16 ? 2 : (basic + 7) / 8;
@@ -473,26 +469,30 @@ static uint64_t mix_items(struct pyproc *p, uint64_t h, uint64_t items, uint64_t
 static uint64_t mix_dictionary(struct pyproc *p, uint64_t h, uint64_t dict, uint64_t most, unsigned depth)
 {
 	bool old = p->l.minor < 11;
-	uint64_t w[6], n = 0, entries;
+	uint64_t w[PY_DICT_VALUES / 8 + 1], keys, values, n = 0, entries;
 	uint8_t log2[3];
 
-	/* ma_used, ma_version_tag, ma_keys, ma_values; of the keys: sizes, then indices, then entries */
-	if (!remote_read(p->r, dict, w, sizeof(w)) || !remote_read(p->r, w[4] + 8, log2, sizeof(log2)))
+	if (!remote_read(p->r, dict, w, sizeof(w)))
 		return h;
-	h = mix(mix(h, w[2]), w[4]);
+	keys = w[PY_DICT_KEYS / 8];
+	values = w[PY_DICT_VALUES / 8];
+	if (!remote_read(p->r, keys + PY_KEYS_SIZES, log2, sizeof(log2)))
+		return h;
+	h = mix(mix(h, w[PY_DICT_USED / 8]), keys);
 	if (p->l.minor <= 12)
-		h = mix(h, w[3]);
-	if (!remote_word(p->r, w[4] + (old ? 32 : 24), &n))
+		h = mix(h, w[PY_DICT_VERSION / 8]);
+	if (!remote_word(p->r, keys + (old ? PY_KEYS_ENTRIES_OLD : PY_KEYS_ENTRIES), &n))
 		return h;
-	if (w[5])	/* it shares its keys with others, and has the values by itself */
-		return mix_items(p, h, w[5] + (p->l.minor >= 13 ? 8 : 0), n < 2 * ITEMS ? n : 2 * ITEMS, depth);
-	if (old) {
+	if (values)	/* it shares its keys with others, and has the values by itself */
+		return mix_items(p, h, values + (p->l.minor >= 13 ? PY_VALUES_FIRST : 0), n < 2 * ITEMS ? n : 2 * ITEMS,
+				 depth);
+	if (old) {	/* the entries are behind the indices */
 		uint64_t size = 0;
 
-		remote_word(p->r, w[4] + 8, &size);
-		entries = w[4] + 40 + size * (size <= 0xff ? 1 : size <= 0xffff ? 2 : 4);
+		remote_word(p->r, keys + PY_KEYS_SIZES, &size);
+		entries = keys + PY_KEYS_INDICES_OLD + size * (size <= 0xff ? 1 : size <= 0xffff ? 2 : 4);
 	} else {
-		entries = w[4] + 32 + (log2[1] < 32 ? 1ull << log2[1] : 0);
+		entries = keys + PY_KEYS_INDICES + (log2[1] < 32 ? 1ull << log2[1] : 0);
 	}
 	for (uint64_t i = 0; i < n && i < most; i++) {
 		bool with_hash = old || !log2[2];	/* keys that are not all texts */
@@ -513,17 +513,18 @@ static uint64_t mix_attributes(struct pyproc *p, uint64_t h, uint64_t object, ui
 	uint64_t values = 0, dict = 0, basic = 0;
 	uint8_t n = 0;
 
-	if (!remote_word(p->r, object - 24, &dict))
+	if (!remote_word(p->r, object - PY_DICT_BEFORE, &dict))
 		return h;
 	if (p->l.minor <= 11) {
-		remote_word(p->r, object - 32, &values);
+		remote_word(p->r, object - PY_VALUES_BEFORE, &values);
 	} else if (p->l.minor == 12 && dict & 1) {
 		values = dict + 1;
 		dict = 0;
-	} else if (flags & INLINE_VALUES && remote_word(p->r, type + TYPE_BASIC, &basic)) {
-		values = object + basic + 8;	/* after how many there may be, how many there are, two more bytes, and four of nothing */
+	} else if (flags & INLINE_VALUES && remote_word(p->r, type + PY_TYPE_BASIC, &basic)) {
+		values = object + basic + PY_VALUES_FIRST;
 	}
-	if (values && remote_read(p->r, values - (p->l.minor >= 13 ? 7 : 2), &n, 1))
+	if (values &&
+	    remote_read(p->r, values - (p->l.minor >= 13 ? PY_VALUES_USED_BEFORE : PY_VALUES_USED_BEFORE_OLD), &n, 1))
 		h = mix_items(p, h, values, n, depth);
 	return dict ? mix_object(p, h, dict, depth) : h;
 }
@@ -537,8 +538,8 @@ static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object, unsign
 	h = mix(h, object);
 	for (size_t i = 1; i < n; i++)
 		h = mix(h, w[i]);
-	if (!n || !depth || ++p->mixed > OBJECTS || !remote_word(p->r, w[1] + TYPE_FLAGS, &flags) ||
-	    !remote_word(p->r, w[1] + TYPE_BUFFER, &buffer))
+	if (!n || !depth || ++p->mixed > OBJECTS || !remote_word(p->r, w[1] + PY_TYPE_FLAGS, &flags) ||
+	    !remote_word(p->r, w[1] + PY_TYPE_BUFFER, &buffer))
 		return h;
 	if (buffer && !remote_word(p->r, buffer, &buffer))	/* every class has a place for the function, few have one */
 		return h;
@@ -546,8 +547,8 @@ static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object, unsign
 	for (size_t i = 2; buffer && i < n; i++)	/* an array: one of these points to its numbers */
 		h = mix_pointee(p, h, w[i], 0, 16);
 	if (flags & LIST)
-		h = mix_items(p, h, w[3], w[2], depth);
-	if (flags & CLASS && remote_word(p->r, object + TYPE_DICT, &dict))
+		h = mix_items(p, h, w[PY_LIST_ITEMS / 8], w[PY_COUNT / 8], depth);
+	if (flags & CLASS && remote_word(p->r, object + PY_TYPE_DICT, &dict))
 		return mix_object(p, h, dict, depth);
 	if (flags & DICTIONARY)
 		return mix_dictionary(p, h, object, 2 * ITEMS, depth);

@@ -30,7 +30,7 @@ struct pyproc {
 	char why[160];		/* not found: why, in words */
 	struct py_layout l;
 	struct py_states s;
-	uint16_t locals, n_locals, stack, stack_size, globals;
+	uint16_t locals, n_locals, stack, bytecode, stack_size, globals, names;
 	uint64_t runtime, code_type;	/* code_type 0: not known */
 	uint32_t version;	/* 0x030b07f0 */
 	unsigned mixed;		/* objects in the number of pyproc_contents so far */

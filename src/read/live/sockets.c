@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Other ends of sockets (see sockets.h): the kernel tells those of local sockets on request (sock_diag(7)); the two ends of a connection on this
+ * Other ends of sockets (see fds.h): the kernel tells those of local sockets on request (sock_diag(7)); the two ends of a connection on this
  * machine have each other's addresses.
  */
-#include "read/live/sockets.h"
+#include "read/live/fds.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

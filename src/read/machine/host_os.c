@@ -153,7 +153,16 @@ static int64_t size_option(const char *options)
 	n = strtoll(s + 5, &end, 10);
 	if (errno || n < 0 || n > INT64_MAX >> 30)
 		return -1;
-	return *end == 'k' ? n << 10 : *end == 'm' ? n << 20 : *end == 'g' ? n << 30 : n;
+	switch (*end) {
+	case 'k':
+		return n << 10;
+	case 'm':
+		return n << 20;
+	case 'g':
+		return n << 30;
+	default:
+		return n;
+	}
 }
 
 static void take_shm_mount(const struct looking *l)

@@ -168,6 +168,8 @@ const char *look_version(const struct looking *l, const char *text)
 /* A captured tree has a file in place of the node: "195:0 EPERM". */
 static int look_error_in_tree(const struct looking *l, const char *path)
 {
+	static const struct { const char *name; int number; } errors[] = {
+		{"EPERM", EPERM}, {"EACCES", EACCES}, {"ENXIO", ENXIO}, {"ENODEV", ENODEV}};
 	const char *text = look_line(l, path);
 	const char *name = text ? strchr(text, 'E') : NULL;
 
@@ -175,8 +177,10 @@ static int look_error_in_tree(const struct looking *l, const char *path)
 		return ENOENT;
 	if (!name)
 		return 0;
-	return strcmp(name, "EPERM") == 0 ? EPERM : strcmp(name, "EACCES") == 0 ? EACCES :
-	       strcmp(name, "ENXIO") == 0 ? ENXIO : strcmp(name, "ENODEV") == 0 ? ENODEV : EIO;
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (strcmp(name, errors[i].name) == 0)
+			return errors[i].number;
+	return EIO;
 }
 
 int look_open_error(const struct looking *l, const char *path)

@@ -536,7 +536,11 @@ static bool has_rank(int folder)
 
 static enum level level_of(int folder)
 {
-	return has_job(folder) ? LEVEL_DIR : has_attempt(folder) ? LEVEL_JOB : has_rank(folder) ? LEVEL_ATTEMPT : LEVEL_NONE;
+	if (has_job(folder))
+		return LEVEL_DIR;
+	if (has_attempt(folder))
+		return LEVEL_JOB;
+	return has_rank(folder) ? LEVEL_ATTEMPT : LEVEL_NONE;
 }
 
 bool job_folder_is(const char *path)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Equal bytes are kept once (see intern.h).
+ * Equal bytes are kept once (see snapshot.h).
  */
-#include "read/snapshot/intern.h"
+#include "read/snapshot/snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -36,4 +36,10 @@ static inline const char *line_words(const struct text_line *l)
 	return l->text + l->indent;
 }
 
+/* The times in a log: which of two files failed first, and whether they can be of one run. */
+
+/* The time that begins a line, behind a prefix at most: "2025-03-04 11:12:13,123", "2025-03-04T11:12:13.5Z". Seconds since 1970; a
+ * time without a zone is taken for UTC. */
+bool stamp_of_line(const char *s, size_t len, double *seconds);
+
 #endif

@@ -20,17 +20,38 @@ static bool is_message_key(const char *key)
 	return false;
 }
 
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* What a backslash and this letter stand for. */
+static char escaped(char c)
+{
+	switch (c) {
+	case 'n':
+		return '\n';
+	case 't':
+		return '\t';
+	case 'b':
+	case 'f':
+		return ' ';
+	default:
+		return c;
+	}
+}
+
 static bool read_hex(const char *s, size_t len, unsigned *value)
 {
 	*value = 0;
 	if (len < 4)
 		return false;
 	for (size_t i = 0; i < 4; i++) {
-		char c = s[i];
-		int digit = c >= '0' && c <= '9'   ? c - '0'
-			    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-			    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-						   : -1;
+		int digit = hex_digit(s[i]);
 
 		if (digit < 0)
 			return false;
@@ -80,7 +101,7 @@ static size_t read_string(const char *s, size_t len, char *to, size_t *n, bool *
 			continue;
 		}
 		if (c != 'r')
-			to[(*n)++] = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'b' || c == 'f' ? ' ' : (char)c;
+			to[(*n)++] = escaped((char)c);
 		i += 2;
 	}
 	*closed = i < len;

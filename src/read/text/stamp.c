@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The times in a log (see stamp.h).
+ * The times in a log (see line.h).
  */
-#include "read/text/stamp.h"
+#include "read/text/line.h"
 
 #include <ctype.h>
 #include <time.h>

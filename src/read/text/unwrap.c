@@ -106,10 +106,11 @@ static bool is_usual(unsigned width)
 /* Lines that end at words are a bit narrower than the terminal, whose width this is. 0: there is none of about this width. */
 static unsigned nearly_usual(unsigned width)
 {
-	return width > 66 && width <= 80     ? 80
-	       : width > 90 && width <= 100  ? 100
-	       : width > 110 && width <= 120 ? 120
-					     : 0;
+	if (width > 66 && width <= 80)
+		return 80;
+	if (width > 90 && width <= 100)
+		return 100;
+	return width > 110 && width <= 120 ? 120 : 0;
 }
 
 static bool is_nearly_usual(unsigned width)

@@ -58,7 +58,16 @@ static uint64_t number_of(const char *text)
 
 	for (; *text >= '0' && *text <= '9'; text++)
 		v = v * 10 + (uint64_t)(*text - '0');
-	return *text == 'G' ? v << 30 : *text == 'T' ? v << 40 : *text == 'M' ? v << 20 : v;
+	switch (*text) {
+	case 'M':
+		return v << 20;
+	case 'G':
+		return v << 30;
+	case 'T':
+		return v << 40;
+	default:
+		return v;
+	}
 }
 
 static bool option_is(const char *word, size_t len, const char *name, const char **value)

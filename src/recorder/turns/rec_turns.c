@@ -88,7 +88,7 @@ static enum reads reads_of(const void *type)
 	for (uint32_t i = 0; i < N_ITERATORS; i++)
 		if (type == turns.type[i])
 			return how[i];
-	name = load(type, 24);		/* tp_name */
+	name = load(type, PY_TYPE_NAME);
 	if (!name || strncmp(name, "itertools.", 10) != 0)
 		return name && strcmp(name, "str_ascii_iterator") == 0 ? READS_INDEX : READS_NOT;
 	return strcmp(name + 10, "count") == 0 ? READS_COUNT : strcmp(name + 10, "islice") == 0 ? READS_ISLICE : READS_NOT;
@@ -109,62 +109,67 @@ static bool read_iterator(const void *it, enum reads how, unsigned depth, struct
 	const void *items;
 	bool first = false;		/* this is the first turn, or taken for it */
 
-	*r = (struct reading){.at = 16, .exact = true};
+	*r = (struct reading){.exact = true};
 	switch (how) {
 	case READS_NOT:
 		return false;
 	case READS_INDEX:
-		r->turns = load_number(it, 16);
+		r->at = PY_ITER_INDEX;
+		r->turns = load_number(it, r->at);
 		break;
-	case READS_RANGE:		/* since 3.12: next, step, left; before: index, start, step, length */
+	case READS_RANGE:
 		if (py.l.minor < 12) {
-			r->turns = load_number(it, 16);
+			r->at = PY_RANGE_ITER_INDEX;
+			r->turns = load_number(it, r->at);
 			break;
 		}
-		r->at = 32;
-		r->turns = -load_number(it, 32);
+		r->at = PY_RANGE_ITER_LEFT;
+		r->turns = -load_number(it, r->at);
 		first = true;
-		r->exact = load_number(it, 16) == load_number(it, 24);	/* a range from 0 */
+		r->exact = load_number(it, PY_RANGE_ITER_NEXT) == load_number(it, PY_RANGE_ITER_STEP);	/* a range from 0 */
 		break;
-	case READS_BACK:		/* the index of the next, the list */
-		items = load(it, 24);
+	case READS_BACK:
+		r->at = PY_BACK_ITER_INDEX;
+		items = load(it, PY_BACK_ITER_LIST);
 		if (!items)
 			return false;
-		r->turns = load_number(items, 16) - 1 - load_number(it, 16);
+		r->turns = load_number(items, PY_COUNT) - 1 - load_number(it, r->at);
 		break;
-	case READS_DICT:		/* the dict, its size, position, result, how many are left */
-		r->at = 48;
-		r->turns = load_number(it, 24) - load_number(it, 48);
+	case READS_DICT:
+		r->at = PY_DICT_ITER_LEFT;
+		r->turns = load_number(it, PY_DICT_ITER_COUNT) - load_number(it, r->at);
 		break;
 	case READS_SET:
-		r->at = 40;
-		r->turns = load_number(it, 24) - load_number(it, 40);
+		r->at = PY_SET_ITER_LEFT;
+		r->turns = load_number(it, PY_SET_ITER_COUNT) - load_number(it, r->at);
 		break;
 	case READS_ENUM:		/* counts from any number: only what it counts can say which turn is the first */
-		r->turns = load_number(it, 16);
-		items = load(it, 24);
-		if (depth < 3 && read_iterator(items, reads_of(load(items, 8)), depth + 1, &inner) && inner.exact)
+		r->at = PY_ENUMERATE_COUNT;
+		r->turns = load_number(it, r->at);
+		items = load(it, PY_ENUMERATE_OF);
+		if (depth < 3 && read_iterator(items, reads_of(load(items, PY_TYPE)), depth + 1, &inner) && inner.exact)
 			r->base = r->turns - (inner.turns - inner.base);
 		else
 			first = r->turns != 1;
 		r->exact = !first;
 		break;
 	case READS_COUNT:		/* likewise */
-		r->turns = load_number(it, 16);
+		r->at = PY_COUNT_COUNT;
+		r->turns = load_number(it, r->at);
 		r->exact = r->turns == 1;
 		first = !r->exact;
 		break;
 	case READS_ISLICE:
-		r->at = 48;
-		r->turns = load_number(it, 48);
+		r->at = PY_ISLICE_COUNT;
+		r->turns = load_number(it, r->at);
 		r->exact = r->turns == 1;
 		first = !r->exact;
 		break;
 	case READS_ZIP:
-	case READS_MAP:			/* a tuple of iterators: 24 is its first */
-		items = load(it, how == READS_ZIP ? 24 : 16);
-		items = items && load_number(items, 16) > 0 ? load(items, 24) : NULL;
-		if (!items || depth > 2 || !read_iterator(items, reads_of(load(items, 8)), depth + 1, r))
+	case READS_MAP:			/* a tuple of iterators */
+		items = load(it, how == READS_ZIP ? PY_ZIP_OF : PY_MAP_OF);
+		items = items && load_number(items, PY_COUNT) > 0 ? load(items, PY_TUPLE_ITEMS) : NULL;
+		if (!items || depth > 2 || !read_iterator(items, reads_of(load(items, PY_TYPE)), depth + 1, r))
 			return false;
 		r->at = 0;
 		return true;
@@ -243,7 +248,7 @@ static inline bool level_same(const struct turn_level *l)
 
 	if (l->slot) {
 		it = in_slot(l);
-		if (unlikely(it != l->iterator) || unlikely(load(it, 8) != l->type))
+		if (unlikely(it != l->iterator) || unlikely(load(it, PY_TYPE) != l->type))
 			return false;
 		if (likely(l->at))
 			return load_number(it, l->at) == l->word;
@@ -256,20 +261,20 @@ static inline bool level_same(const struct turn_level *l)
 static bool is_generator(const char *frame)
 {
 	if (py.l.minor >= 11)
-		return frame[py.l.owner] == 1;
-	return load(frame, py.l.minor == 9 ? 96 : 88);
+		return frame[py.l.owner] == PY_OWNER_GENERATOR;
+	return load(frame, py.l.owner);
 }
 
 /* The slot of a loop is read through the kernel the first time. */
 static bool slot_is_good(struct py_loop *p, const void *const *slot)
 {
-	const void *it, *head[2], *name;
+	const void *it, *type, *name;
 
 	if (likely(p->checked))
 		return true;
 	p->checked = rec_read_memory(&it, slot, sizeof(it)) && UNTAGGED(it) &&
-		     rec_read_memory(head, UNTAGGED(it), sizeof(head)) &&
-		     rec_read_memory(&name, (const char *)head[1] + 24, sizeof(name));
+		     rec_read_memory(&type, UNTAGGED(it) + PY_TYPE, sizeof(type)) &&
+		     rec_read_memory(&name, (const char *)type + PY_TYPE_NAME, sizeof(name));
 	return p->checked;
 }
 
@@ -289,7 +294,7 @@ static void level_begin(struct turn_level *l, uint32_t unit)
 	l->flags &= LEVEL_OF_GENERATOR;
 	l->turn = 1;
 	l->iterator = in_slot(l);
-	l->type = l->iterator ? load(l->iterator, 8) : NULL;
+	l->type = l->iterator ? load(l->iterator, PY_TYPE) : NULL;
 	l->how = (uint8_t)(l->type ? reads_of(l->type) : READS_NOT);
 	if (l->how && !level_read(l, unit, &r))
 		l->how = READS_NOT;
@@ -310,7 +315,7 @@ static bool begins_anew(const struct turn_level *l, uint32_t unit)
 	const void *it = in_slot(l);
 	struct reading r;
 
-	if (it != l->iterator || (it && load(it, 8) != l->type))
+	if (it != l->iterator || (it && load(it, PY_TYPE) != l->type))
 		return true;
 	return l->how && (!level_read(l, unit, &r) || r.turns - l->base < l->turn);
 }
@@ -359,7 +364,7 @@ static enum turned level_look(struct turn_level *l, uint32_t unit, uint32_t cold
 
 	if (l->loop & CALLS)
 		return TURN_SAME;
-	if (it != l->iterator || (it && load(it, 8) != l->type))
+	if (it != l->iterator || (it && load(it, PY_TYPE) != l->type))
 		return TURN_ANEW;
 	l->unit = unit;
 	if (!l->how)
@@ -655,7 +660,7 @@ static inline bool level_goes_on(struct turn_level *l, uint32_t unit)
 {
 	const void *it = in_slot(l);
 
-	if (it != l->iterator || (it && load(it, 8) != l->type))
+	if (it != l->iterator || (it && load(it, PY_TYPE) != l->type))
 		return false;
 	if (l->how ? !l->at || load_number(it, l->at) != l->word || unit < py_loop[l->loop].body : unit <= l->unit)
 		return false;
@@ -672,7 +677,7 @@ static inline bool level_steps(struct turn_level *l, uint32_t unit)
 	const void *it = in_slot(l);
 	int64_t word, turn;
 
-	if (!l->pace || it != l->iterator || load(it, 8) != l->type || unit < py_loop[l->loop].body)
+	if (!l->pace || it != l->iterator || load(it, PY_TYPE) != l->type || unit < py_loop[l->loop].body)
 		return false;
 	word = load_number(it, l->at);
 	turn = l->pace * word - l->base;

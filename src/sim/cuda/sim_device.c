@@ -241,6 +241,16 @@ int sim_cuDeviceGetExecAffinitySupport(int *supported, int type, int device)
 	return 0;
 }
 
+/* How many times as fast as double precision single precision is. */
+static int single_to_double(const struct sim_model *m)
+{
+	if (m->major == 8 && m->minor == 0)
+		return 2;
+	if (m->major >= 9 && m->major < 12)
+		return 2;
+	return m->major == 7 ? 32 : 64;
+}
+
 /* Number and value of each attribute; those not listed are 0, as for features a GPU lacks. Sizes of textures are those of the CUDA
  * C++ Programming Guide, the same since compute capability 5.0. */
 static int attribute_value(const struct sim_device *d, int attribute)
@@ -295,7 +305,7 @@ static int attribute_value(const struct sim_device *d, int attribute)
 	case 82: return SIM_REGS_PER_BLOCK;	/* per multiprocessor: the same value */
 	case 83: return 1;			/* managed memory */
 	case 85: return d->physical;		/* group of boards */
-	case 87: return m->major == 8 && m->minor == 0 ? 2 : since_9 && m->major < 12 ? 2 : m->major == 7 ? 32 : 64;	/* single to double */
+	case 87: return single_to_double(m);
 	case 89: return 1;			/* concurrent managed access */
 	case 90: return 1;			/* compute preemption */
 	case 91: return 1;			/* registered memory keeps its address */

@@ -102,10 +102,11 @@ static bool is_place(char what)
 
 static unsigned int insns_of(char what)
 {
-	return what == SIM_INSN_ASSERT ? SIM_ASSERT_INSNS
-	       : what == SIM_INSN_CHECK ? CHECK
-	       : is_place(what)		? PLACE
-					: 1;
+	if (what == SIM_INSN_ASSERT)
+		return SIM_ASSERT_INSNS;
+	if (what == SIM_INSN_CHECK)
+		return CHECK;
+	return is_place(what) ? PLACE : 1;
 }
 
 bool sim_code_has_place(const struct sim_kernel_row *row)

@@ -26,10 +26,22 @@ void sim_fault_planned(struct sim_fault *fault, int code)
 	memset(fault, 0, sizeof(*fault));
 	fault->code = code;
 	fault->count = SIZE_MAX;
-	fault->exception = code == SIM_ILLEGAL_ADDRESS ? SIM_EXC_DEVICE_ILLEGAL_ADDRESS :
-			   code == SIM_MISALIGNED_ADDRESS ? SIM_EXC_MISALIGNED :
-			   code == SIM_ILLEGAL_INSTRUCTION ? SIM_EXC_ILLEGAL_INSTRUCTION :
-			   code == SIM_ASSERT ? SIM_EXC_ASSERT : SIM_EXC_NONE;
+	switch (code) {
+	case SIM_ILLEGAL_ADDRESS:
+		fault->exception = SIM_EXC_DEVICE_ILLEGAL_ADDRESS;
+		break;
+	case SIM_MISALIGNED_ADDRESS:
+		fault->exception = SIM_EXC_MISALIGNED;
+		break;
+	case SIM_ILLEGAL_INSTRUCTION:
+		fault->exception = SIM_EXC_ILLEGAL_INSTRUCTION;
+		break;
+	case SIM_ASSERT:
+		fault->exception = SIM_EXC_ASSERT;
+		break;
+	default:
+		fault->exception = SIM_EXC_NONE;
+	}
 }
 
 #define SAID "%s:%u: %s: block: [%zu,0,0], thread: [%zu,0,0] Assertion `%s` failed.\n"

@@ -129,11 +129,13 @@ static enum sim_known known_by_name(const char *name)
 	if (strstr(name, "CatArrayBatchedCopy") &&
 	    (strstr(name, "EEEjLi1ELi128ELi1E") || strstr(name, "EEEjLi1ELi64ELi64E"))) /* of one dimension */
 		return SIM_KNOWN_JOIN;
-	if (strstr(name, "reduce_kernelILi512ELi1E"))
-		return strstr(name, "sum_functorIlll")	    ? SIM_KNOWN_SUM
-		       : strstr(name, "MaxNanFunctorIlE") ? SIM_KNOWN_MAX
-		       : strstr(name, "MinNanFunctorIlE") ? SIM_KNOWN_MIN
-							  : SIM_KNOWN_NONE;
+	if (strstr(name, "reduce_kernelILi512ELi1E")) {
+		if (strstr(name, "sum_functorIlll"))
+			return SIM_KNOWN_SUM;
+		if (strstr(name, "MaxNanFunctorIlE"))
+			return SIM_KNOWN_MAX;
+		return strstr(name, "MinNanFunctorIlE") ? SIM_KNOWN_MIN : SIM_KNOWN_NONE;
+	}
 	if (!is_plain(name))
 		return SIM_KNOWN_NONE;
 	if (strstr(name, "FillFunctor"))

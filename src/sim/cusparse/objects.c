@@ -128,10 +128,10 @@ STANDIN(int, cusparseSetPointerMode, (struct sparse_object * handle, int mode))
 	return 0;
 }
 
-/* cusparseIndexType_t: 1: 16 bits, 2: 32, 3: 64. */
+/* cusparseIndexType_t: 1 is 16 bits, 2 is 32, 3 is 64. */
 static size_t index_bytes(int type)
 {
-	return type == 1 ? 2 : type == 2 ? 4 : type == 3 ? 8 : 0;
+	return type >= 1 && type <= 3 ? (size_t)1 << type : 0;
 }
 
 static int check_sparse(int64_t rows, int64_t columns, int64_t nonzeros, const void *const *arrays)

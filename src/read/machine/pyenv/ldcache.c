@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * /etc/ld.so.cache, in the formats of glibc: the old one, the new one, and the new one after the old.
  */
-#include "read/machine/pyenv/ldcache.h"
+#include "read/machine/pyenv/loader_session.h"
 
 #include <elf.h>
 #include <string.h>

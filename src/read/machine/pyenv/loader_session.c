@@ -47,6 +47,7 @@ static int cpu_level(const char *root)
 	static const char *const v2[] = {"cx16", "lahf_lm", "popcnt", "pni", "sse4_1", "sse4_2", "ssse3", NULL};
 	static const char *const v3[] = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave", NULL};
 	static const char *const v4[] = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", NULL};
+	static const char *const *const needs[] = {v2, v3, v4};
 	struct buf b;
 	int level = 1;
 	char *flags;
@@ -54,7 +55,8 @@ static int cpu_level(const char *root)
 	buf_init(&b, 1 << 16);
 	if (tree_read(root, "/proc/cpuinfo", &b) == 0 && (flags = strstr(b.data, "\nflags"))) {
 		flags[1 + strcspn(flags + 1, "\n")] = '\0';
-		level = !cpu_has_all(flags, v2) ? 1 : !cpu_has_all(flags, v3) ? 2 : !cpu_has_all(flags, v4) ? 3 : 4;
+		while (level < 4 && cpu_has_all(flags, needs[level - 1]))
+			level++;
 	}
 	buf_release(&b);
 	return level;

@@ -425,7 +425,12 @@ static int marker_and(struct marker *m)
 
 	while (v > -2 && marker_keyword(m, "and")) {
 		w = marker_factor(m);
-		v = w == -2 ? -2 : v == 0 || w == 0 ? 0 : v < 0 || w < 0 ? -1 : 1;
+		if (w == -2)
+			v = -2;
+		else if (v == 0 || w == 0)
+			v = 0;
+		else
+			v = v < 0 || w < 0 ? -1 : 1;
 	}
 	return v;
 }
@@ -436,7 +441,12 @@ static int marker_or(struct marker *m)
 
 	while (v > -2 && marker_keyword(m, "or")) {
 		w = marker_and(m);
-		v = w == -2 ? -2 : v == 1 || w == 1 ? 1 : v < 0 || w < 0 ? -1 : 0;
+		if (w == -2)
+			v = -2;
+		else if (v == 1 || w == 1)
+			v = 1;
+		else
+			v = v < 0 || w < 0 ? -1 : 0;
 	}
 	return v;
 }

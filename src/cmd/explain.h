@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy explain DIR` on the folder of a job.
+ * What `cuwhy explain` can be pointed at besides a recording or a log: the folder of a job, a folder of logs, a process that runs.
  */
-#ifndef CUWHY_EXPLAIN_JOB_H
-#define CUWHY_EXPLAIN_JOB_H
+#ifndef CUWHY_EXPLAIN_H
+#define CUWHY_EXPLAIN_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +11,8 @@ struct err;
 struct job;
 struct job_answer;
 struct text_style;
+
+/* `cuwhy explain DIR` on the folder of a job. */
 
 /* Do these words tell of a job: a job folder, dumps of PyTorch's flight recorder, error files of torchelastic, with or without logs? */
 bool explain_is_job(char **words, int n);
@@ -30,5 +32,24 @@ void explain_job_end(FILE *out, const char *dir, const struct text_style *style)
 
 /* 1 if something failed in the last attempt. */
 int job_print(FILE *out, struct job *j, bool json, const struct text_style *style);
+
+/* A folder of logs, such as that of `torchrun --log-dir` or one file per rank: `cuwhy explain logs/` reads its files. */
+
+/* The words with every folder that is no recording replaced by the files in it, ranks in order; a folder without files stays.
+ * The list and its words are the caller's (words_free). */
+char **words_of_folders(char **words, int n, int *n_out);
+void words_free(char **words, int n);
+
+/* `cuwhy explain --pid`: looks at processes that run. */
+
+struct explain_pid {
+	const char *pids;	/* "12;13", may be NULL */
+	char **more;		/* operands */
+	int n_more;
+	const char *look;	/* "2s"; NULL = the default */
+	bool all, no_stop, json;
+};
+
+int explain_pids(const struct explain_pid *o, const struct text_style *style);
 
 #endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which of what earlier turns left are graphs of autograd, or could not be: what its nodes have saved, let go of and run.
+ */
+#include "find/memory/leftovers_parts.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int by_lines_and_number(const void *a, const void *b)
+{
+	const struct node *x = a, *y = b;
+
+	if (x->lines != y->lines)
+		return x->lines < y->lines ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+void graphs_find_nodes(struct search *s)
+{
+	const struct trace_node *node;
+	size_t n = trace_nodes(s->trace, &node);
+
+	s->run = xcalloc(n + 1, sizeof(*s->run));
+	s->node = xcalloc(n + 1, sizeof(*s->node));
+	for (size_t i = 0; i < n; i++) {
+		uint64_t lines = lines_hash(s->trace, node[i].stack);
+
+		s->node[s->n_nodes++] = (struct node){.lines = lines, .number = i, .released = node[i].released};
+		if (node[i].has_run)
+			s->run[s->n_run++] = lines;
+	}
+	xsort(s->run, s->n_run, sizeof(*s->run), by_number);
+	xsort(s->node, s->n_nodes, sizeof(*s->node), by_lines_and_number);
+	for (size_t i = 0; i < s->n_nodes; i++)		/* one more than there are nodes: the sum of all */
+		s->node[i + 1].before = s->node[i].before + s->node[i].released;
+}
+
+/* Index of the first node of these lines, or of later ones. */
+static size_t first_node(const struct search *s, uint64_t lines)
+{
+	size_t low = 0, high = s->n_nodes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->node[middle].lines < lines)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Activations wait for backward: where that runs, a turn of its loop is what frees them, however many turns of inner loops
+ * (over time steps, over parts of a batch) it takes to make them. */
+bool graph_waits_for_backward(const struct search *s, const struct entry *e)
+{
+	return e->graph && s->loops.any_backward &&
+	       (s->in_backward || (s->n_run && bsearch(&e->lines, s->run, s->n_run, sizeof(*s->run), by_number)));
+}
+
+/* The nodes of these lines have let go of what they had saved, except for the current turn's, which may still be about to run:
+ * whatever stays of them, in `turns` earlier turns, is no graph. A node for each of these turns would have been left if it were.
+ * With a part of the nodes forgotten, a part of the turns is. */
+bool graph_nodes_let_go(const struct search *s, uint64_t lines, size_t turns)
+{
+	uint64_t all = trace_header(s->trace)->n_nodes;
+	double known = all > s->n_nodes ? (double)s->n_nodes / (double)all : 1;
+	size_t first = first_node(s, lines), n = first_node(s, lines + 1) - first;
+	double now = (double)n / (known * (double)(turns + 1)) + 1;
+	size_t earlier = now < (double)n ? n - (size_t)now : 0;
+	size_t released = s->node[first + earlier].before - s->node[first].before;
+
+	return released && (double)(earlier - released) < known * (double)turns / 4;
+}
+
+/* Which part of the nodes of these lines has not. */
+static double part_that_waits(const struct search *s, uint64_t lines)
+{
+	size_t first = first_node(s, lines), end = first_node(s, lines + 1);
+	size_t released = s->node[end].before - s->node[first].before;
+
+	return end > first ? 1 - (double)released / (double)(end - first) : 1;
+}
+
+/* What backward needs is freed when the graph goes, which is after the last activation of its turn was made. If more of these
+ * turns went that way than is left of them, then not the graph was kept, but some of its tensors. Only turns of which no free
+ * has been forgotten count. */
+static bool turn_starts_after(const struct entry *e, size_t n, uint64_t ticks)
+{
+	for (size_t i = 0; i < n; i++)
+		if (e[i].ticks < ticks)
+			return false;
+	return true;
+}
+
+/* `kept`: activations that stayed, which are sorted by path here. What backward freed, which is as much of a line's tensors as it
+ * ran of its nodes, says nothing of graphs that it did not run. Without a turn whose frees are all known (before 2.6, they had no
+ * turns), graphs and tensors that outlived theirs look the same. */
+struct gone graphs_are_gone(struct search *s, struct entry *kept, size_t n)
+{
+	size_t frees = trace_freed(s->trace, &s->freed), went_n = 0;
+	struct entry *went = xcalloc(s->n_went + 1, sizeof(*went));
+	double stay = 0, left = 0, waited = 0;
+	uint64_t covered = trace_header(s->trace)->n_blocks_freed > frees && frees ? s->freed[0]->ticks : 0;
+
+	for (size_t i = 0; i < s->n_went; i++)
+		if (s->went[i].graph)
+			went[went_n++] = s->went[i];
+	xsort(kept, n, sizeof(*kept), entry_by_path);
+	xsort(went, went_n, sizeof(*went), entry_by_path);
+	for (size_t i = 0, end, j = 0; i < n; i = end) {
+		uint64_t last = 0, bytes = 0;
+		size_t first;
+
+		for (end = i; end < n && !entry_by_path(&kept[i], &kept[end]); end++) {
+			bytes += s->m->torch.list[kept[end].block].size;
+			last = kept[end].ticks > last ? kept[end].ticks : last;
+		}
+		while (j < went_n && entry_by_path(&went[j], &kept[i]) < 0)
+			j++;
+		for (first = j; j < went_n && !entry_by_path(&went[j], &kept[i]); j++)
+			last = went[j].ticks > last ? went[j].ticks : last;
+		if (!turn_starts_after(kept + i, end - i, covered) ||
+		    !turn_starts_after(went + first, j - first, covered))
+			continue;
+		for (size_t w = first; w < j; w++)
+			if (s->freed[went[w].block]->ticks > last) {
+				left += (double)s->freed[went[w].block]->size;
+				waited += (double)s->freed[went[w].block]->size * part_that_waits(s, went[w].lines);
+			}
+		stay += (double)bytes;
+	}
+	free(went);
+	if (n && (stay <= 0 || trace_header(s->trace)->minor < 6))
+		s->out->exact = false;
+	return (struct gone){.by_frees = left > stay, .is = waited > stay};
+}
+
+static uint32_t call_of_model(const struct trace *t, const struct cw_stack *s)
+{
+	static const char *const modules[] = {"torch/nn/modules/module.py", NULL};
+
+	return stack_outermost_of(t, s, modules);
+}
+
+/* Did these lines ever allocate anything? Views do not. */
+static bool allocates(const struct search *s, uint64_t lines)
+{
+	for (size_t i = 1; i < s->k->n; i++)
+		if (s->k->site[i].kind == CW_MEM_TORCH && lines_hash(s->trace, s->k->site[i].stack) == lines)
+			return true;
+	return false;
+}
+
+/* Is what these lines make the result of the model? Then the nodes that follow are views of it, until one comes from
+ * outside of the model. */
+static bool is_result(const struct search *s, uint64_t lines)
+{
+	const struct trace_node *node;
+	size_t n = trace_nodes(s->trace, &node);
+	uint64_t view = 0;		/* lines that are known to allocate nothing */
+
+	for (size_t i = 0, next; i + 1 < n; i++) {
+		if (lines_hash(s->trace, node[i].stack) != lines)
+			continue;
+		for (next = i + 1; next < n && node[next].tid == node[i].tid; next++) {
+			const struct cw_stack *stack = node[next].stack ? trace_stack(s->trace, node[next].stack) : NULL;
+			uint64_t other = lines_hash(s->trace, node[next].stack);
+
+			if (stack && call_of_model(s->trace, stack) == stack->n)
+				return true;
+			if (other != view && allocates(s, other))
+				break;
+			view = other;
+		}
+	}
+	return false;
+}
+
+/* Whoever keeps the result of a model does so where the model is called. */
+static struct place keeper_of(const struct search *s, const struct piece *p)
+{
+	const struct about *a = kinds_about(s->k, p);
+	const struct cw_stack *stack = a->place.stack ? trace_stack(s->trace, a->place.stack) : NULL;
+	uint32_t call = stack ? call_of_model(s->trace, stack) : 0;
+	struct place found = a->place, caller;
+
+	if (stack && call < stack->n && is_result(s, a->lines) && place_outside(s->trace, found.stack, call, &caller))
+		found = caller;
+	return found;
+}
+
+/* The newest tensor of each turn's graph is what was kept; the line that most turns have in common. */
+void graphs_find_last(struct search *s, struct entry *kept, size_t n)
+{
+	struct tallies lines = {xcalloc(n + 1, sizeof(*lines.list)), 0};
+	const struct tally *best = NULL;
+	const struct entry *of = NULL;
+
+	xsort(kept, n, sizeof(*kept), entry_by_path);
+	for (size_t i = 0, end; i < n; i = end) {
+		const struct entry *newest = &kept[i];
+		struct tally *line;
+
+		for (end = i; end < n && !entry_by_path(&kept[i], &kept[end]); end++)
+			newest = kept[end].ticks > newest->ticks ? &kept[end] : newest;
+		line = tally_of(&lines, &kinds_about(s->k, &s->m->torch.list[newest->block])->place);
+		line->turns++;
+		if (!best || line->turns > best->turns) {
+			best = line;
+			of = newest;
+		}
+	}
+	if (of)
+		s->out->last = keeper_of(s, &s->m->torch.list[of->block]);
+	free(lines.list);
+}
+
+/* Backward frees what it has used. What stays of lines that it runs is a graph only if that was retained, which recordings before 2.8
+ * do not say; it may as well be a tensor that somebody detached and keeps. */
+bool graphs_mostly_run(const struct search *s, const struct entry *kept, size_t n)
+{
+	uint64_t run = 0, all = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t size = s->m->torch.list[kept[i].block].size;
+
+		all += size;
+		run += bsearch(&kept[i].lines, s->run, s->n_run, sizeof(*s->run), by_number) ? size : 0;
+	}
+	return run > all / 2;
+}
