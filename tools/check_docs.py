@@ -4,7 +4,8 @@
 
     tools/check_docs.py BUILD
 
-Links and their headings, files, options of cuwhy's commands, make targets, and cuwhy's own environment variables.
+Links and their headings, pages that the index of their folder does not list, files, options of cuwhy's commands, make targets, and
+cuwhy's own environment variables.
 """
 import glob
 import os
@@ -45,6 +46,14 @@ def bad_links(document, text):
             yield "links to %s, which does not exist" % target
         elif anchor and anchor not in headings(read(full)):
             yield "links to %s, which has no such heading" % target
+
+
+def unlisted(folder):
+    """Pages that nobody finds: the README.md of their folder has no link to them."""
+    listed = set(LINK.findall(read(os.path.join(folder, "README.md"))))
+    for page in sorted(glob.glob(os.path.join(folder, "*.md"))):
+        if os.path.basename(page) not in listed | {"README.md"}:
+            yield "%s is not listed in the README.md beside it" % page
 
 
 def bad_paths(text, names):
@@ -106,6 +115,9 @@ def main():
     sources = "".join(read(p) for p in glob.glob("src/**/*.c", recursive=True) + glob.glob("src/*/*/*.def") + glob.glob("python/cuwhy/*.py") + glob.glob("tests/*/*.[ch]"))
     if len(options) < 6 or not options["run"].get("--out"):
         print("cannot read the options of `cuwhy run -h`")
+    for folder in ("docs", "docs/causes", "docs/develop", "docs/lab"):
+        for problem in unlisted(folder):
+            print(problem)
     for document in DOCUMENTS + sorted(path for pattern in MORE for path in glob.glob(pattern, recursive=True)):
         text = read(document)
         for problem in [*bad_links(document, text), *bad_paths(text, names), *bad_options(text, options), *bad_targets(text, targets),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plants violations in a copy of the tree: tools/check_source.py must see each of them, and nothing in the tree as it is. And in a labeled
-report, for tools/collect.py."""
+report, for tools/collect.py; and a page that no index lists, for tools/check_docs.py."""
 import os
 import shutil
 import sys
@@ -8,6 +8,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
+import check_docs  # noqa: E402
 import check_source  # noqa: E402
 import collect  # noqa: E402
 
@@ -113,6 +114,18 @@ def check_reports():
     return len(FLAWED) - failed, failed
 
 
+def check_index(folder):
+    """(passed, failed)"""
+    for name, text in (("README.md", "[a page](listed.md)"), ("listed.md", "README.md links this one"), ("lost.md", "listed.md alone links this one")):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(text + "\n")
+    found = list(check_docs.unlisted(folder))
+    good = len(found) == 1 and "lost.md is not listed" in found[0]
+    if not good:
+        print("not ok - a page that the index of its folder does not list", *found, sep="\n    ")
+    return good, not good
+
+
 def link_tree(tree):
     """Links, not copies: quick. A planted file takes the place of its link."""
     for part in ("include", "src", "python", "kb", "tests/e2e", "tests/gpu/cases", "tests/gpu/faults", "tests/unit", "tests/text/own"):
@@ -138,6 +151,8 @@ def found_with(tree, check, name, text):
 
 def main():
     passed, failed = check_reports()
+    with tempfile.TemporaryDirectory(dir=sys.argv[1]) as folder:
+        passed, failed = (sum(x) for x in zip((passed, failed), check_index(folder)))
     with tempfile.TemporaryDirectory(dir=sys.argv[1]) as tree:
         link_tree(tree)
         for rows, wanted in ((PLANTED, True), (ALLOWED, False)):
