@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The data of the page of a job: its ranks over time, by one clock as far as that is known (docs/report.md).
+ * The data of the page of a job: its ranks over time, by one clock as far as that is known (docs/develop/report.md).
  */
 #ifndef CUWHY_PAGE_JOB_H
 #define CUWHY_PAGE_JOB_H
