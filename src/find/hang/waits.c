@@ -75,7 +75,7 @@ static void tell_peer(struct live_thread *t, pid_t peer, struct pool *pool)
 	if (!task_read(peer, (uint32_t)peer, &task))
 		t->peer_text = "it is gone";
 	else if (task.state == 'Z')
-		t->peer_text = "it has ended, and nobody has taken note of it yet";
+		t->peer_text = "it has ended, and its parent has not waited for it yet";
 	else if (task.state == 'T' || task.state == 't')
 		t->peer_text = "it is stopped";
 	else if (command && command[0])
@@ -154,8 +154,8 @@ static void wait_select(struct live_thread *t, struct process_look *l, const str
 			}
 }
 
-/* `open` of a named pipe returns when somebody opens its other end. The file itself is not asked what it is: a file system that does not
- * answer the program would not answer us. */
+/* `open` of a named pipe returns when another process opens its other end. The file itself is not asked what it is: a file system
+ * that does not answer the program would not answer us. */
 static void wait_open(struct live_thread *t, struct process_look *l, const struct task *k, struct pool *pool)
 {
 	bool fifo = !strcmp(k->wchan, "wait_for_partner") || !strcmp(k->wchan, "fifo_open");
