@@ -209,7 +209,7 @@ static bool is_out_of_memory(const struct cw_failure *f)
 	return f->code == CU_OUT_OF_MEMORY || f->source == CW_SRC_TORCH_OOM;
 }
 
-/* A failure that repeats is told once. But each time that memory runs out is another one, with figures of its own: only the
+/* A failure that repeats is reported once. But each time that memory runs out is another one, with figures of its own: only the
  * attempts of one request, which follow each other, are the same, and the last one counts. NULL: it is new. */
 static struct cw_failure *find_same(const struct cw_failure *f, uint64_t *seq)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A second look at the GPU, behind a call that waited: with dumps armed, the driver reports a stray store late.
+ * Probes the GPU after a call that waited: with dumps armed, the driver reports a stray store late.
  *
  * Without dumps, a call that waits for a kernel with one stray store takes 100 to 185 ms and returns the error. With
  * dumps armed, it returns 0 at once; the GPU is stopped meanwhile, and the error comes 80 to 110 ms later (H200, R580;
@@ -147,7 +147,7 @@ void look_context_gone(uint64_t context)
 	spin_done(&look.lock);
 }
 
-/* A primary context ends when nobody holds it anymore, or at a reset, after which the same handle is another context. */
+/* A primary context ends when it is no longer retained, or at a reset, after which the same handle is another context. */
 void look_primary_gone(int device, bool certainly)
 {
 	unsigned flags;
@@ -318,7 +318,7 @@ CUresult look_now(int device)
 	return code_is_sticky(r) ? r : 0;
 }
 
-/* Less strict than the others: whoever asks waits for an error that may still be on its way, and looks again. */
+/* Less strict than the others: the caller waits for an error that may still be on its way, and asks again. */
 bool look_last(CUresult *error)
 {
 	bool healthy = false;

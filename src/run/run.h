@@ -160,7 +160,7 @@ struct server {
 	size_t lost_segments;
 	uint64_t paused_until_ns;	/* out of descriptors: accept again then */
 	bool was_full;		/* there was a moment without a free one */
-	bool cut_off;		/* at the end, somebody was still waiting for one */
+	bool cut_off;		/* at the end, a process was still waiting for one */
 };
 
 #define SERVER_NONE ((struct server){.fd = -1, .spare_fd = -1, .mark = MARK_NONE})
@@ -238,7 +238,7 @@ enum fs_trust place_trust(const char *path);
  * itself, or a copy of it. NULL if there is none. Owned by the caller. */
 char *place_part(const char *part);
 
-#define FIT_STOPPED	"CUWHY_FIT_STOPPED"	/* a file in a folder that is told by a dry run of `cuwhy fit` */
+#define FIT_STOPPED	"CUWHY_FIT_STOPPED"	/* a file in a folder, reported by a dry run of `cuwhy fit` */
 #define CARDS_FILE	"cards"		/* in the private folder: the memory of simulated GPUs */
 
 /* What --gpu says, as the simulated GPU reads it (sim/cuda/sim_spec.h); -EINVAL with `e` filled if that is no GPU. `spec` is owned by

@@ -19,7 +19,7 @@
 
 #define PREFIX		"cuwhy-"
 
-/* Does a process of ours still have this folder in its environment? Yes, if nobody can tell: without /proc. */
+/* Does a process of ours still have this folder in its environment? Yes, if that cannot be known: without /proc. */
 static bool in_use(const char *dir)
 {
 	char *mine = xasprintf("CUWHY_SOCK=%s/s", dir);

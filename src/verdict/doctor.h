@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Judges a machine: a line for each check, and the verdict about the one thing that has to be mended first.
+ * Judges a machine: a line for each check, and the verdict about the one thing that has to be fixed first.
  */
 #ifndef CUWHY_DOCTOR_H
 #define CUWHY_DOCTOR_H

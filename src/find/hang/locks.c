@@ -20,7 +20,7 @@
 #define METHOD_DEF	16	/* PyCFunctionObject: its definition, its object */
 #define METHOD_SELF	24
 #define FRAMES_LOOKED_AT 6
-#define LOCK_WAITED_FOR	3	/* the byte: it is held, and somebody waits */
+#define LOCK_WAITED_FOR	3	/* the byte: it is held, and a thread waits */
 #define STACK_NEAR	65536u	/* from where the system call was made to the function that waits */
 
 enum lock_kind { LOCK_NONE, LOCK_PLAIN, LOCK_RECURSIVE };

@@ -33,7 +33,7 @@ extern const char *const job_roles[];
 enum job_how {
 	HOW_NOT,		/* nothing failed */
 	HOW_FAILED,		/* by its own failure */
-	HOW_KILLED,		/* by signal 9: the kernel's, when memory runs out, or somebody's */
+	HOW_KILLED,		/* by signal 9: sent by the kernel, when memory runs out, or by a user or a program */
 	HOW_DIVERGED,		/* it called another collective than the others */
 	HOW_ABSENT,		/* it never called the collective that the others wait for */
 	HOW_LOST,		/* it left no end: its machine, or all of its processes at once */
@@ -62,7 +62,7 @@ struct job_answer {
 	const char *title;		/* the answer in one line */
 	const char **because;		/* what proves the order, what could not be proven */
 	size_t n_because;
-	uint32_t world;			/* ranks of the job; JOB_UNKNOWN = nobody says */
+	uint32_t world;			/* ranks of the job; JOB_UNKNOWN = no file says */
 	uint32_t *missing;		/* ranks without a file */
 	size_t n_missing;
 	uint32_t *unread;		/* ranks with files, none of which can be read: they may have been the first */

@@ -143,7 +143,7 @@ static void add_block(struct made *m, const struct lived *b)
 	buf_add(&m->blocks, &a, sizeof(a));
 }
 
-/* Freed, but another stream may still use it: nobody else can. */
+/* Freed, but another stream may still use it: it cannot be allocated again. */
 static void add_pending(struct made *m)
 {
 	const struct snapshot *s = m->s;
@@ -339,7 +339,7 @@ static void add_failure(struct made *m, size_t event, uint32_t last)
 	f.request_bytes = e ? e->size : 0;
 	f.free_bytes = e ? e->addr : 0;
 	f.stack = stack_off(m, stack);
-	if (e && snap_in_backward(&m->turns, m->r, event)) {	/* whoever waits for it was last seen here */
+	if (e && snap_in_backward(&m->turns, m->r, event)) {	/* the thread that waits for it was last seen here */
 		f.node_name = m->c10;
 		f.forward_stack = stack_off(m, last);
 	}
