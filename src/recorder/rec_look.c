@@ -31,8 +31,8 @@
 #define FIRST_NS	(25 * MS)	/* the first one in a context: the driver loads its memset, about 5 ms */
 #define LATE_NS		(100 * MS)	/* after a slow look: the error came 20 to 25 ms after it */
 #define STEP_NS		(1 * MS)
-/* What decides that there was no fault is counted in naps, not read off the clock: while the whole machine or this
- * process stood still, time passed, but neither the driver nor we had any of it. */
+/* What decides that there was no fault is counted in naps, not read off the clock: while the whole machine or this process was
+ * stopped, time passed in which neither the driver nor we could run. */
 #define HELD_NAPS	200		/* a stop is shorter: 97 ms at most. A GPU that takes longer is busy */
 #define LATE_NAPS	(LATE_NS / STEP_NS)
 

@@ -342,7 +342,7 @@ static ssize_t words_write(int fd, const void *s, size_t n)
 	return written;
 }
 
-/* Whatever is written again of these counts again: nobody writes lines in pieces and watches how far each came. */
+/* What is written again of these counts again: programs do not write lines in pieces and check how much of each was written. */
 static ssize_t words_writev(int fd, const struct iovec *part, int n)
 {
 	int stream = stream_of_descriptor(fd);

@@ -166,7 +166,7 @@ static bool check_belongs(const struct trace *t, const struct incident *i, const
 	       (message_has_code(f->text, i->code) || same_top(t, i->lead->stack, f->stack));
 }
 
-/* Memory had run out before, and that was told already, or another request went on trying. PyTorch tries each a second time,
+/* Memory had run out before, and that was reported already, or another request went on trying. PyTorch tries each a second time,
  * from the same place, when it has emptied its cache. */
 static bool is_over(const struct incident *i, const struct cw_failure *f)
 {

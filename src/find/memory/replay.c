@@ -267,7 +267,7 @@ static uint64_t play_again(const struct replay *r)
 	return i - g.differs;
 }
 
-/* One of the ways in which it can have gone. */
+/* One of the ways in which it can have happened. */
 struct way {
 	bool ascending;			/* the driver gives out addresses from the lowest up */
 	bool least;			/* requests were as small as they can have been */
