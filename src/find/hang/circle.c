@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Threads that wait for each other's locks (see waits.h).
  *
- * Threads and locks are read one after the other while the program runs, so a circle that was put together from several moments may never have been
- * there. It counts if all of its threads slept from before the first of its locks was read until after the last: then it was there at once, and as
- * who sleeps releases nothing, it stays until something else ends one of the waits.
+ * Threads and locks are read one after the other while the program runs, so a circle that was put together from several moments
+ * may never have been there. It counts if all of its threads slept from before the first of its locks was read until after the
+ * last: then it was there at once, and as a thread that sleeps releases nothing, it stays until something else ends one of the
+ * waits.
  */
 #include <stdlib.h>
 

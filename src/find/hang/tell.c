@@ -194,7 +194,7 @@ static const struct live_thread *find_worker(const struct live *out, const struc
 	return NULL;
 }
 
-/* The end of the chain: whoever it waits for, as far as that is known. */
+/* The end of the chain of waits, as far as it is known. */
 static const struct live_thread *end_of_chain(const struct live *out, const struct live_thread *t)
 {
 	for (size_t i = 0; i < out->n && t->holder && waits_inside(t); i++) {

@@ -323,7 +323,7 @@ static const struct native_frame *top_frame(const struct live_thread *t)
 	return NULL;
 }
 
-/* Without a loop around it, the one place at which a function was met all the time is a call. */
+/* Without a loop around it, the one place at which a function was seen each time is a call. */
 static bool in_one_call(struct process_look *l, const struct seen *s)
 {
 	remote_forget(&l->remote);
@@ -348,7 +348,7 @@ static void wait_running(struct live_thread *t, struct process_look *l, struct s
 		t->waits = LIVE_GIL;
 		return;
 	}
-	/* a call that was met at every look, and that reads or writes each time, is called by a loop */
+	/* a call that was seen in every sample, and that reads or writes each time, is called by a loop */
 	if (t->waits == LIVE_NATIVE && bytes && !in_one_call(l, s))
 		t->waits = LIVE_LOOP;
 	/* a builtin is a part of the interpreter's file, but no loop of the program's */

@@ -65,7 +65,8 @@ static bool may_act(const struct live *of, const struct live_thread *t, const ch
 	return t->python && !helps;
 }
 
-/* Does it wait with a time limit that its program has set? PyTorch's own are there to look whether its workers still live; then it waits again. */
+/* Does it wait with a time limit that its program has set? PyTorch's own only serve to check whether its workers are still alive;
+ * then it waits again. */
 static bool has_own_limit(const struct live_thread *t, const char *torch_path)
 {
 	for (size_t i = 0; i < t->n_stack; i++) {

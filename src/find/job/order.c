@@ -252,7 +252,7 @@ static void add_killed(struct story *s)
 	free(mine);
 }
 
-/* Does anybody complain whose complaint nothing explains so far? */
+/* Is there a complaint that nothing explains so far? */
 static bool complaint_left(struct story *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -268,7 +268,7 @@ static bool came_to(const struct job_rank *r, const char *comm, uint64_t seq)
 	return c && c->called >= seq;
 }
 
-/* A rank that failed by itself before it came to the call in question made the others go astray, not the reverse. */
+/* A rank that failed by itself before it came to the call in question made the others diverge, not the reverse. */
 static bool divergence_is_first(struct story *s)
 {
 	if (!s->divergence.found)
@@ -334,7 +334,7 @@ static void tell_absent(struct story *s)
 	}
 }
 
-/* A rank that complains about its peers itself was on its way, not astray. */
+/* A rank that complains about its peers itself was on its way to the call: it did not diverge. */
 static void drop_complaining(struct story *s)
 {
 	struct job_absent *a = &s->absent;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Who failed first in an attempt of a job, and what that did to the others.
  *
- * Ordered by causality: a rank that complains about its peers is a consequence of one that failed by itself; a rank that never called a
- * collective keeps those waiting that did; what a launcher ends, it ends after another one has ended. What causality leaves open is
- * ordered by clocks, as far as shared collectives prove how much they differ (clocks.h). What that leaves open is said to be open.
+ * Ordered by causality: a rank that complains about its peers is a consequence of one that failed by itself; a rank that never
+ * called a collective keeps those waiting that did; what a launcher ends, it ends after another one has ended. What causality
+ * leaves open is ordered by clocks, as far as shared collectives prove how much they differ (clocks.h). What that leaves open is
+ * reported as open.
  */
 #ifndef CUWHY_JOB_ORDER_H
 #define CUWHY_JOB_ORDER_H
