@@ -4,8 +4,8 @@
 
     tools/check_docs.py BUILD
 
-Links and their headings, pages that the index of their folder does not list, files, options of cuwhy's commands, make targets, and
-cuwhy's own environment variables.
+Links and their headings, pages that the index of their folder does not list, files, options of cuwhy's commands, make targets,
+cuwhy's own environment variables, and words that a native reader stops at (docs/develop/voice.md).
 """
 import glob
 import os
@@ -16,6 +16,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
 MORE = ("docs/**/*.md", "src/**/README.md")
+VOICE = "docs/develop/voice.md"
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
 FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
@@ -106,6 +107,18 @@ def bad_variables(text, sources):
             yield "names the variable %s" % name
 
 
+def words_to_avoid(page):
+    """Those that the table below "Words" lists."""
+    rows = re.findall(r"^\| ([\w, ]+) \|", page.split("\n## Words\n")[1], re.M)
+    return [word for row in rows if row != "word" for word in row.split(", ")]
+
+
+def bad_words(text, avoid):
+    for word in avoid:
+        if re.search(r"\b%s\b" % word, FENCED.sub("", text), re.I):
+            yield "says '%s': docs/develop/voice.md has another word" % word
+
+
 def main():
     options = options_of(os.path.abspath(sys.argv[1]))
     os.chdir(ROOT)
@@ -113,6 +126,7 @@ def main():
              for _, _, files in os.walk(folder) for name in files} | set(os.listdir("web"))
     targets = set(re.findall(r"^([a-z][\w-]*):", read("Makefile"), re.M))
     sources = "".join(read(p) for p in glob.glob("src/**/*.c", recursive=True) + glob.glob("src/*/*/*.def") + glob.glob("python/cuwhy/*.py") + glob.glob("tests/*/*.[ch]"))
+    avoid = words_to_avoid(read(VOICE))
     if len(options) < 6 or not options["run"].get("--out"):
         print("cannot read the options of `cuwhy run -h`")
     for folder in ("docs", "docs/causes", "docs/develop", "docs/lab"):
@@ -121,7 +135,7 @@ def main():
     for document in DOCUMENTS + sorted(path for pattern in MORE for path in glob.glob(pattern, recursive=True)):
         text = read(document)
         for problem in [*bad_links(document, text), *bad_paths(text, names), *bad_options(text, options), *bad_targets(text, targets),
-                        *bad_variables(text, sources)]:
+                        *bad_variables(text, sources), *bad_words("" if document == VOICE else text, avoid)]:
             print("%s %s" % (document, problem))
 
 

@@ -98,7 +98,7 @@ awk 'length > 120 {print FILENAME ":" FNR ": " length " columns"}' web/src/*.js 
 claim "no line of JavaScript is longer than 120 columns"
 
 python3 tools/check_docs.py "$build" >"$tmp/against" 2>&1
-claim "every link, file, option, make target and variable that the documents name exists"
+claim "every link, file, option, make target and variable that the documents name exists, and they avoid the words that voice.md lists"
 
 python3 tools/check_programs.py "$build" >"$tmp/against" 2>&1
 claim "every program that a cause shows is run on a GPU, expects that cause, stands alone, is small and compiles"

@@ -724,7 +724,7 @@ static void side_empty(struct allocator *a, struct side *side)
 	free(l.list);
 }
 
-/* A pool that nobody uses: its free segments, and the pool itself with the last of them. */
+/* A pool that is not in use: its free segments, and the pool itself with the last of them. */
 static bool pool_empty(struct allocator *a, struct pool *pool)
 {
 	side_empty(a, &pool->small);

@@ -109,7 +109,7 @@ static const char *next_look(const struct needles *n, const char *p, const char 
 	const uint64_t factor = n->factor;
 	const uint8_t *has = n->has;
 
-	/* nearly every look is in vain: four at once avoid waiting for each result */
+	/* nearly every lookup finds nothing: four at once avoid waiting for each result */
 	while (end - p >= 3 * NEEDLE_STRIDE + 8 && !(look(has, factor, p) | look(has, factor, p + NEEDLE_STRIDE) |
 		 look(has, factor, p + 2 * NEEDLE_STRIDE) | look(has, factor, p + 3 * NEEDLE_STRIDE)))
 		p += 4 * NEEDLE_STRIDE;

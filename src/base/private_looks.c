@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Secrets that are known by their looks (see private_parts.h).
+ * Secrets that are recognized by their shape (see private_parts.h).
  */
 #include <ctype.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts of private.c: what is recognized by its looks, and what by the name before it.
+ * The parts of private.c: what is recognized by its shape, and what by the name before it.
  */
 #ifndef CUWHY_PRIVATE_PARTS_H
 #define CUWHY_PRIVATE_PARTS_H

@@ -159,7 +159,7 @@ char *proc_find_part(const char *name)
 		path = xasprintf("%s/%s%s", dir, places[i], name);
 		real = realpath(path, NULL);
 		if (real && self && !fs_no_more_writers(real, self)) {
-			free(real);	/* a program that was copied to /tmp, and what somebody put beside it */
+			free(real);	/* a program that was copied to /tmp, and what another user put beside it */
 			real = NULL;
 		}
 		free(path);

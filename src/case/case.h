@@ -250,7 +250,7 @@ void case_blame(struct casefile *c, enum blamed_id whom);
 /* Who holds what. Call it after the messages have been read: they may say what the recording does not. */
 void case_memory_parts(struct casefile *c);
 
-/* Where the text has these words; NULL: it has not, or there is no text. */
+/* Where the text has these words; NULL: it does not have them, or there is no text. */
 const struct text_hit *case_hit(const struct casefile *c, const char *words);
 
 /* The user's own lines that led to `where`, n = 0 the innermost; NULL when there are not that many. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which pieces of our knowledge a text uses: rules, messages of packages, words of signs; and answers without some of them.
  *
- * For tests: a piece that one report alone uses may have been written because of it. Without it, the answer is the one that a report
- * gets which nobody has seen (tools/calibrate.py --unseen).
+ * For tests: a piece that one report alone uses may have been written because of it. Without it, the answer is the one that a new
+ * report would get (tools/calibrate.py --unseen).
  */
 #ifndef CUWHY_KNOWLEDGE_H
 #define CUWHY_KNOWLEDGE_H
@@ -14,7 +14,7 @@
 #define KNOWLEDGE_MESSAGE "message"
 #define KNOWLEDGE_WORDS	  "words"
 
-/* Who wants to know what is used, and says whether it may be. NULL, as in the program itself: nobody, everything. */
+/* Is told what is used, and says whether it may be. NULL, as in the program itself: everything may be used. */
 typedef bool knowledge_fn(const char *kind, const char *of, const char *name);
 void knowledge_watch(knowledge_fn *fn);
 

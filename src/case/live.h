@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A process that was looked at while it runs: its threads, where they are, and what they wait for.
+ * A process that was observed while it runs: its threads, where they are, and what they wait for.
  */
 #ifndef CUWHY_CASE_LIVE_H
 #define CUWHY_CASE_LIVE_H
@@ -67,7 +67,7 @@ struct live_thread {
 	bool public;		/* any process may end the wait: it is for the other end of a named pipe */
 	bool shared;		/* the lock that it waits for is in memory that processes share */
 	char state;
-	double cpu;		/* share of the time between the looks on a processor */
+	double cpu;		/* share of the time between the samples on a processor */
 	enum live_waits waits;
 	const char *what;	/* more about it: "descriptor 7, a pipe"; NULL = no more */
 	const char *call;	/* the system call; NULL = none */
@@ -95,7 +95,7 @@ struct live_gpu {
 struct live {
 	uint32_t pid;
 	const char *command, *user_cwd;
-	double seconds;		/* between the first and the last look */
+	double seconds;		/* between the first and the last sample */
 	unsigned looks;
 	double cpu;		/* all threads, processors in use */
 	uint64_t longest_stop_ns;
@@ -104,9 +104,9 @@ struct live {
 	const char *no_python, *no_native;	/* why not; NULL = there is */
 	struct live_thread *thread;	/* main thread first */
 	size_t n;
-	const struct live_thread *stuck;	/* the one to look at; NULL = it is not hung */
+	const struct live_thread *stuck;	/* the thread that matters; NULL = it is not hung */
 	const struct live_thread *works;	/* not hung: the one that works */
-	const struct live_thread *outside;	/* hung: another thread, which waits for somebody outside the process; NULL = none */
+	const struct live_thread *outside;	/* hung: another thread, which waits for something outside the process; NULL = none */
 	const char *wakes;	/* hung: what goes on by itself, and may end the wait; NULL = nothing that is known */
 	uint32_t peer_works;	/* not hung: the main thread waits for this process, which works; 0 = it does not */
 	bool deadlock, deadlock_sure;

@@ -15,7 +15,7 @@
 #include "base/private.h"
 #include "base/str.h"
 
-#define SOURCE_BYTES_MAX (16u << 20)	/* nobody writes more by hand */
+#define SOURCE_BYTES_MAX (16u << 20)	/* a person does not write more by hand */
 #define CONTEXT_BYTES	(128 << 10)	/* before and behind a line */
 #define KEPT_FILES_MAX	256
 #define KEPT_LINES_MAX	1024		/* of a file */

@@ -2,9 +2,9 @@
  * Lines of source code, to be quoted: where they come from, and which files are read at all.
  *
  * A recording may come from anyone and name any file of the reader's, and verdicts are made to be shared. So the lines are read
- * once, when the program ends, and kept with the recording: who opens it later sees the code that ran, and none of their own
- * files is read. Only what has no such lines (an old recording, a memory snapshot) is looked up in files below the current
- * folder. In any case a file must be a regular one, named like source code, and of the size of source code.
+ * once, when the program ends, and kept with the recording: a reader who opens it later sees the code that ran, and none of the
+ * reader's own files is read. Only what has no such lines (an old recording, a memory snapshot) is looked up in files below the
+ * current folder. In any case a file must be a regular one, named like source code, and of the size of source code.
  */
 #ifndef CUWHY_SOURCE_H
 #define CUWHY_SOURCE_H
@@ -18,7 +18,7 @@
 
 struct source_book {
 	const char *cwd;	/* relative names are looked up there */
-	bool foreign;		/* it is not of a program that ended just now, under our eyes */
+	bool foreign;		/* it is not of a program that we just saw end */
 	json_t *kept;		/* file -> line -> text: what came with the recording, or what was read so far; may be NULL */
 };
 

@@ -65,7 +65,7 @@ static const struct opt options[] = {
 	{"pid", 'p', "PID ...", "look at processes that run: is one hung, where, and what does it wait for", NULL,
 	 &given.pid},
 	{"all", 'a', NULL, "the same for every process that has loaded CUDA", &given.all, NULL},
-	{"look", 0, "TIME", "with --pid: how long to look (default 1s)", NULL, &given.look},
+	{"look", 0, "TIME", "with --pid: how long to observe it (default 1s)", NULL, &given.look},
 	{"no-stop", 0, NULL, "with --pid: stop no thread, not even for a moment; stacks are read until two readings agree",
 	 &given.no_stop, NULL},
 	{"list", 'l', NULL, "list the causes", &given.list, NULL},

@@ -14,7 +14,7 @@ struct text_style;
 
 /* `cuwhy explain DIR` on the folder of a job. */
 
-/* Do these words tell of a job: a job folder, dumps of PyTorch's flight recorder, error files of torchelastic, with or without logs? */
+/* Do these words name a job: a job folder, dumps of PyTorch's flight recorder, error files of torchelastic, with or without logs? */
 bool explain_is_job(char **words, int n);
 
 /* What they tell together. NULL with the reason in `e`. */

@@ -19,8 +19,8 @@ static const struct input *const list[INPUT_COUNT] = {
 #include "find/inputs.def"
 };
 
-/* Only the recording's judge knows several processes: joined to another input it would tell of the first one that failed. And it
- * claims every folder. To a machine nothing is joined: what stood below it would be lost where the two are tied. */
+/* Only the recording's judge knows several processes: joined to another input, it would report only the first one that failed.
+ * And it claims every folder. Nothing is joined to a machine: the rows below it could not be tied to anything then. */
 _Static_assert(INPUT_recording == 0, "inputs.def: 'recording' must stay the first row; put the new one below it");
 _Static_assert(INPUT_machine == INPUT_COUNT - 1,
 	       "inputs.def: 'machine' must stay the last row; put the new one above it");

@@ -29,7 +29,7 @@
 
 #define MODULE	     "fit/sitecustomize.py"
 
-/* Daemons keep the names of files in it: where somebody else could make it anew, it is second choice. */
+/* Daemons keep the names of files in it: a place where another user could make it again is the second choice. */
 static char *choose_place(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -199,7 +199,7 @@ static bool ended_for_memory(const char *folder)
 	return memory;
 }
 
-/* Every run writes about the same: what is told at the end is the one that wrote most. */
+/* Every run writes about the same: the one that wrote most is reported at the end. */
 static void note_writes(struct fit_runs *r, const char *folder)
 {
 	json_t *v = recording_stored(folder), *w = json_object_get(json_object_get(v, "dry_run"), "writes");

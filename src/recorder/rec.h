@@ -400,7 +400,7 @@ static inline bool spin_try(struct spin *s)	/* after rec_enter */
 {
 	return spin_once(s, rec_self->tid) || spin_wait(s, rec_self->tid);
 }
-/* Where this thread may have no record, with signals blocked: nobody could tell that a jump left the lock behind. */
+/* Where this thread may have no record, with signals blocked: otherwise a jump could leave the lock behind unnoticed. */
 static inline bool spin_try_early(struct spin *s)
 {
 	return spin_once(s, SPIN_STRANGER) || spin_wait(s, SPIN_STRANGER);

@@ -170,7 +170,7 @@ static void add_turns(const struct cw_failure *to, uint64_t seq)
 	shared_set(&t->seq, seq);
 }
 
-/* Who would catch an exception that the failed call is answered with. Like add_turns(). */
+/* What would catch an exception that is raised for the failed call. Like add_turns(). */
 static void add_handlers(const struct cw_failure *to, uint64_t seq)
 {
 	struct cw_failure_handlers *h;
@@ -209,7 +209,7 @@ static bool is_out_of_memory(const struct cw_failure *f)
 	return f->code == CU_OUT_OF_MEMORY || f->source == CW_SRC_TORCH_OOM;
 }
 
-/* A failure that repeats is told once. But each time that memory runs out is another one, with figures of its own: only the
+/* A failure that repeats is reported once. But each time that memory runs out is another one, with figures of its own: only the
  * attempts of one request, which follow each other, are the same, and the last one counts. NULL: it is new. */
 static struct cw_failure *find_same(const struct cw_failure *f, uint64_t *seq)
 {
@@ -255,8 +255,8 @@ void fail_note(struct cw_failure *f)
 		probe_wake();
 }
 
-/* The runtime looks a kernel up when it is launched for the first time. Code that finds one after the other and launches
- * none takes stock: one that is not there is an answer, not a failure. */
+/* The runtime looks a kernel up when it is launched for the first time. Code that finds one after the other and launches none is
+ * making a list: one that is missing is an answer, not a failure. */
 static uint32_t found_in_one_go(struct rec_thread *t, uint32_t stack)
 {
 	uint64_t launches = t->launches ? t->launches->head : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Redirects the calls that one library makes to others, by its own table of addresses: whoever else calls these functions is not
- * concerned, and pays nothing.
+ * Redirects the calls that one library makes to others, by its own table of addresses: other callers of these functions are not
+ * affected, and pay nothing.
  *
  * The loader has filled the table in (or will, at the first call of each function) from relocations that name the symbols.
  */
@@ -24,8 +24,8 @@ static bool is_reference(uint64_t info)
 	}
 }
 
-/* It leads where we would call, or into the library itself: then the loader has not looked the function up yet. Anything else
- * was put there by somebody with the same idea, and who comes second must not take it away. */
+/* It leads where we would call, or into the library itself: then the loader has not looked the function up yet. Anything else was
+ * put there by another tool that redirects calls, and must be left alone. */
 static bool is_usual(const struct elf_object *o, const void *now, const void *usual)
 {
 	struct elf_object where;

@@ -24,7 +24,7 @@ static const char *const jump_name[JUMP_COUNT] = {
 };
 static _Atomic(jump_fn *) real_jump[JUMP_COUNT];
 
-/* At load: a signal handler is no place to search the loaded libraries. */
+/* At load: in a signal handler, the loaded libraries must not be searched. */
 __attribute__((constructor)) static void find_jumps(void)
 {
 	for (int i = 0; i < JUMP_COUNT; i++)

@@ -106,7 +106,8 @@ static __attribute__((noinline)) void fail_launch(const struct launch_note *l, u
 	fail_note(&f);
 }
 
-/* The first successful launch: now query the layout. And code that is not stock may fail later than we are told. */
+/* The first successful launch: now query the layout. And code that is not from PyTorch or NVIDIA may fail later than the driver
+ * says. */
 static inline void launched_unsettled(uint32_t function, int device, CUresult result)
 {
 	if (unlikely(function && !shared_get(&rec.functions[function].launches)) && !result)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Locks that nobody can hold forever.
+ * Locks that no thread can hold forever.
  *
  * The program's threads can leave our code without returning from it: a signal handler may jump out (siglongjmp), a
  * thread may be canceled. A lock that stayed behind would cost every later event a full wait. So a lock knows its

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A second look at the GPU, behind a call that waited: with dumps armed, the driver reports a stray store late.
+ * Probes the GPU after a call that waited: with dumps armed, the driver reports a stray store late.
  *
  * Without dumps, a call that waits for a kernel with one stray store takes 100 to 185 ms and returns the error. With
  * dumps armed, it returns 0 at once; the GPU is stopped meanwhile, and the error comes 80 to 110 ms later (H200, R580;
@@ -31,8 +31,8 @@
 #define FIRST_NS	(25 * MS)	/* the first one in a context: the driver loads its memset, about 5 ms */
 #define LATE_NS		(100 * MS)	/* after a slow look: the error came 20 to 25 ms after it */
 #define STEP_NS		(1 * MS)
-/* What decides that there was no fault is counted in naps, not read off the clock: while the whole machine or this
- * process stood still, time passed, but neither the driver nor we had any of it. */
+/* What decides that there was no fault is counted in naps, not read off the clock: while the whole machine or this process was
+ * stopped, time passed in which neither the driver nor we could run. */
 #define HELD_NAPS	200		/* a stop is shorter: 97 ms at most. A GPU that takes longer is busy */
 #define LATE_NAPS	(LATE_NS / STEP_NS)
 
@@ -147,7 +147,7 @@ void look_context_gone(uint64_t context)
 	spin_done(&look.lock);
 }
 
-/* A primary context ends when nobody holds it anymore, or at a reset, after which the same handle is another context. */
+/* A primary context ends when it is no longer retained, or at a reset, after which the same handle is another context. */
 void look_primary_gone(int device, bool certainly)
 {
 	unsigned flags;
@@ -318,7 +318,7 @@ CUresult look_now(int device)
 	return code_is_sticky(r) ? r : 0;
 }
 
-/* Less strict than the others: whoever asks waits for an error that may still be on its way, and looks again. */
+/* Less strict than the others: the caller waits for an error that may still be on its way, and asks again. */
 bool look_last(CUresult *error)
 {
 	bool healthy = false;

@@ -85,7 +85,7 @@ static struct cw_comm *comm_find(const void *handle)
 	return NULL;
 }
 
-/* If there is no room: the place of one that the program has given up. */
+/* If there is no room: the place of one that the program has released. */
 static struct cw_comm *comm_add(void)
 {
 	struct cw_comms *t = table();
@@ -249,8 +249,8 @@ struct made {
 	uint32_t rank, size;
 };
 
-/* A communicator returns from its making only after all of its ranks have called: unless that is put off to the end of a group, or
- * to later (code 7, ncclInProgress). */
+/* The call that makes a communicator returns only after all of its ranks have called it, unless it is deferred to the end of a
+ * group, or to later (code 7, ncclInProgress). */
 static void note_made(const struct made *m, void *const *handle, int code)
 {
 	struct cw_comm *c;

@@ -150,7 +150,7 @@ int walk_carefully(const void *tstate, struct raw_frame *out);
 int walk_all(const void *tstate, struct raw_frame *out);
 uint64_t walk_hash(const struct raw_frame *raw, int n, bool watched);
 
-/* Who would catch an exception that leaves these frames (rec_python_handlers.c). */
+/* What would catch an exception that leaves these frames (rec_python_handlers.c). */
 uint32_t handlers_of_frames(const struct raw_frame *raw, uint32_t n, struct cw_handler *out, uint32_t max);
 
 /* Walks that use what was kept from the last one: `again` if hardly anything changed, else `other`. */

@@ -65,7 +65,7 @@ static bool is_tensor(const void *o)
 	       (is_named(base, "torch._C.TensorBase") || is_named(base, "torch._C._TensorBase"));
 }
 
-/* "torch.float32", "cuda:0": objects of C classes, nobody can derive from them. */
+/* "torch.float32", "cuda:0": objects of C classes that cannot be derived from. */
 static uint32_t word_of(void *tensor, const char *attribute, const char *without)
 {
 	void *o = ask(tensor, attribute), *text = o ? py.f.PyObject_Str(o) : NULL;

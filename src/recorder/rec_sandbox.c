@@ -2,7 +2,7 @@
  * Programs that lock themselves in (seccomp) after they have started.
  *
  * Such a filter may end the process at a system call that it did not expect. It expects what the program and the driver
- * do, not that somebody makes a memfd or connects to a socket. So once a filter has come that was not there when we were
+ * do, not that a memfd is made or a socket connected. So once a filter has come that was not there when we were
  * loaded, the recorder makes no such calls anymore: what it has mapped is still written, but nothing new is requested.
  */
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The memory of the recording: segments, chunks, the heap, and the tables that find things again.
  *
- * A segment is a memfd, reserved in full (fallocate) before it is mapped, because touching a page for
- * which there is no memory would be a SIGBUS in the user's program. Its size is sealed, so that nobody can
- * take that memory away again. It is handed to `cuwhy run` at once and closed here: no file descriptor stays
- * open that the program could close or reuse.
+ * A segment is a memfd, reserved in full (fallocate) before it is mapped, because touching a page for which there is no memory
+ * would be a SIGBUS in the user's program. Its size is sealed, so that no process can take that memory away again. It is handed
+ * to `cuwhy run` at once and closed here: no file descriptor stays open that the program could close or reuse.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +77,7 @@ static int dial_name(const struct sockaddr_un *to, socklen_t len, int flags)
 	connected = AGAIN(connect(s, (const struct sockaddr *)to, len)) == 0;
 	if (!connected && errno == EAGAIN)
 		unanswered = true;
-	/* Once `cuwhy run` is gone, another user may listen under its name: whoever gets our memory can write to it. */
+	/* Once `cuwhy run` is gone, another user may listen under its name: a process that gets our memory can write to it. */
 	if (connected && getsockopt(s, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid())
 		return s;
 	close(s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the driver prints: the line of a failed assertion, once for each thread, and what kernels print themselves.
  *
- * Nobody returns these words; they go to the program's standard error and output, which stay what they are. So they are taken where
- * the driver hands them to libc: its own references to the few functions that write lead here (rec_imports.c), and from here on to
- * libc. The program's calls of the same functions are not touched. What is kept is bounded, and each line kept once.
+ * No call returns these words; they go to the program's standard error and output, which stay what they are. So they are taken
+ * where the driver hands them to libc: its own references to the few functions that write lead here (rec_imports.c), and from
+ * here on to libc. The program's calls of the same functions are not touched. What is kept is bounded, and each line kept once.
  */
 #undef _FORTIFY_SOURCE			/* our look at a format must not be what ends the program: libc's own will say so */
 #include <errno.h>
@@ -222,7 +222,7 @@ int __dprintf_chk(int, int, const char *, ...);
 int __vdprintf_chk(int, int, const char *, va_list);
 int _IO_putc(int, FILE *);
 
-/* The words come before the call: writing to a pipe that nobody reads may end the process. */
+/* The words come before the call: writing to a pipe without a reader may end the process. */
 static void say_list(int stream, const char *format, va_list args)
 {
 	va_list copy;
@@ -342,7 +342,7 @@ static ssize_t words_write(int fd, const void *s, size_t n)
 	return written;
 }
 
-/* Whatever is written again of these counts again: nobody writes lines in pieces and watches how far each came. */
+/* What is written again of these counts again: programs do not write lines in pieces and check how much of each was written. */
 static ssize_t words_writev(int fd, const struct iovec *part, int n)
 {
 	int stream = stream_of_descriptor(fd);

@@ -311,7 +311,7 @@ static int copy_any(struct place *p, const char *part, bool contents)
 	return -EPERM;	/* a device */
 }
 
-/* Whole, or not at all; somebody else may have been faster. */
+/* Whole, or not at all; another process may have been faster. */
 static int publish(const char *part, const char *path)
 {
 	int rc = raw_rename(part, path, RENAME_NOREPLACE);
@@ -323,7 +323,7 @@ static int publish(const char *part, const char *path)
 	return rc == -EEXIST ? 0 : rc;
 }
 
-/* A whole copy of what is no folder, which nobody else sees. */
+/* A whole copy of what is no folder, which no other process sees. */
 static int copy_beside(struct place *p, char *part, bool contents)
 {
 	int rc = mirror(p, folder_len(p));
@@ -512,7 +512,7 @@ int remove_place(struct place *p, bool folder)
 
 	if (rc == 0 && covered)
 		rc = mark_gone(p);
-	if (rc == -EEXIST)	/* somebody else was faster; of what is in `new`, the kernel says who was */
+	if (rc == -EEXIST)	/* another process was faster; of what is in `new`, the kernel says which */
 		rc = p->fresh ? 0 : -ENOENT;
 	if (rc == 0 && p->fresh)
 		rc = raw_unlink(in_new(p), folder ? AT_REMOVEDIR : 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * System calls without libc: they leave errno alone, and nobody redirects them. The result is the kernel's: -errno on failure.
+ * System calls without libc: they leave errno alone, and are not redirected. The result is the kernel's: -errno on failure.
  */
 #ifndef CUWHY_REDIRECT_RAW_H
 #define CUWHY_REDIRECT_RAW_H
@@ -30,7 +30,7 @@ static inline long raw6(long nr, long a, long b, long c, long d, long e, long f)
 	return rc;
 }
 
-/* With the pass, which is in no register before and after: the next call of somebody else's must not have it by accident. */
+/* With the pass, which is in no register before and after: the next call of other code must not have it by accident. */
 static inline long raw_passing(long nr, long a, long b, long c, long d, long e)
 {
 	register long r10 __asm__("r10") = d;

@@ -41,7 +41,7 @@ static int by_path(struct target *t, struct place *p, int dir, const char *path,
 	return rc;
 }
 
-/* Without a name, nobody but those who have it open can see it: memory, pipes, files that are deleted. */
+/* Without a name, only processes that have it open can see it: memory, pipes, files that are deleted. */
 static bool is_nameless(int fd, const char *path)
 {
 	struct stat st;

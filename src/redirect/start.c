@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the library is told, once, when it is loaded or first called: whichever comes first.
+ * What the library reads from the environment, once, when it is loaded or first called, whichever comes first.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

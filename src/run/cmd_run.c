@@ -219,7 +219,7 @@ static void keeper_work(void *arg, const struct keeper *self)
 	if (follow_program(r, self))
 		judge_finish(&r->judge);
 	else if (!r->judge.n_failed && !r->store.keep)
-		store_discard(&r->store);	/* the supervisor was killed: there is nobody to tell */
+		store_discard(&r->store);	/* the supervisor was killed: there is no process to report to */
 	run_job_finish(r->job, self, !given.json, r->judge.style.color, r->judge.style.width);
 	keeper_works(self);
 	env_clean(&r->server);

@@ -15,7 +15,7 @@
  *   run_writes.c where the writes of a dry run go
  *   run_events.c every allocator event, with --memory-trace
  *   run_usage.c  who holds the GPUs when memory runs out
- *   run_job.c    tells a job's shared folder; run_job_writer.c writes to it
+ *   run_job.c    what goes to a job's shared folder; run_job_writer.c writes it
  *   run_hang.c   processes that wait for the GPU for too long; run_waiters.c their marks
  */
 #ifndef CUWHY_RUN_H
@@ -160,7 +160,7 @@ struct server {
 	size_t lost_segments;
 	uint64_t paused_until_ns;	/* out of descriptors: accept again then */
 	bool was_full;		/* there was a moment without a free one */
-	bool cut_off;		/* at the end, somebody was still waiting for one */
+	bool cut_off;		/* at the end, a process was still waiting for one */
 };
 
 #define SERVER_NONE ((struct server){.fd = -1, .spare_fd = -1, .mark = MARK_NONE})
@@ -238,7 +238,7 @@ enum fs_trust place_trust(const char *path);
  * itself, or a copy of it. NULL if there is none. Owned by the caller. */
 char *place_part(const char *part);
 
-#define FIT_STOPPED	"CUWHY_FIT_STOPPED"	/* a file in a folder that is told by a dry run of `cuwhy fit` */
+#define FIT_STOPPED	"CUWHY_FIT_STOPPED"	/* a file in a folder, reported by a dry run of `cuwhy fit` */
 #define CARDS_FILE	"cards"		/* in the private folder: the memory of simulated GPUs */
 
 /* What --gpu says, as the simulated GPU reads it (sim/cuda/sim_spec.h); -EINVAL with `e` filled if that is no GPU. `spec` is owned by
@@ -398,7 +398,7 @@ json_t *guard_json(const struct guard_sum *s);
 void guard_tell(const struct guard_sum *s, FILE *out);	/* one line; nothing if it was not asked for */
 
 void dry_reads_note(struct dry_run *d, const struct trace *t);
-/* The first lines, the surest first, and how many more there are. */
+/* The first lines, the most certain first, and how many more there are. */
 void dry_reads_print(struct dry_run *d, FILE *out);
 json_t *dry_reads_json(struct dry_run *d);
 void dry_reads_release(struct dry_run *d);
@@ -426,7 +426,7 @@ struct judge {
 	size_t n_same;			/* failed the same way as an earlier one */
 	size_t n_victims;		/* failed because another one did */
 	pid_t first_told;		/* whose failure was printed first; 0 = none yet */
-	struct run_job *job;		/* NULL = it tells no job folder */
+	struct run_job *job;		/* NULL = it writes to no job folder */
 	const struct keeper *self;
 	struct run_machine *machine;	/* NULL = the doctor was not needed */
 	char **seen;		/* cause and place of what has been printed */

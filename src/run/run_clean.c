@@ -19,7 +19,7 @@
 
 #define PREFIX		"cuwhy-"
 
-/* Does a process of ours still have this folder in its environment? Yes, if nobody can tell: without /proc. */
+/* Does a process of ours still have this folder in its environment? Yes, if that cannot be known: without /proc. */
 static bool in_use(const char *dir)
 {
 	char *mine = xasprintf("CUWHY_SOCK=%s/s", dir);
@@ -60,7 +60,7 @@ static bool is_any_file(const char *name)
 	return true;
 }
 
-/* The mark goes last: whoever is killed before leaves what a later run removes. */
+/* The mark goes last: if we are killed before, a later run removes the rest. */
 static void remove_own(const char *dir)
 {
 	if (!fs_empty_if(dir, is_any_file))

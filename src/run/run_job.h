@@ -28,7 +28,7 @@ void run_job_free(struct run_job *j);
 /* In the keeper, before anything else: starts the process that writes. */
 void run_job_start(struct run_job *j, const struct server *s);
 
-/* Tells of processes that are new or were judged, and every minute of those that run. */
+/* Reports processes that are new or were judged, and every minute those that run. */
 void run_job_step(struct run_job *j, const struct server *s, const struct child *c);
 int run_job_wait_ms(const struct run_job *j);	/* until the next step is due; -1 = nothing to do */
 

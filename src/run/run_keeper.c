@@ -72,7 +72,7 @@ static void on_supervisors_death(int sig)
 		alarm(ALONE_S);
 }
 
-/* If the supervisor is killed, there is nobody left who would notice that the keeper is stuck; or stopped, hence SIGCONT. */
+/* If the supervisor is killed, no process is left that would notice that the keeper is stuck; or stopped, hence SIGCONT. */
 static void die_with_supervisor(void)
 {
 	struct sigaction notice = {.sa_handler = on_supervisors_death, .sa_flags = SA_RESTART},
@@ -199,7 +199,7 @@ int keeper_asks_signal(struct keeper *k)
 	return k->signs ? atomic_exchange(&k->signs->asked, 0) : 0;
 }
 
-/* Nobody but us knows that it has been stopped: whoever sends it something would wait. Within the limit, it may go on. */
+/* Only we know that it has been stopped: processes that send it something would wait. Within the limit, it may go on. */
 void keeper_stopped(struct keeper *k)
 {
 	if (!atomic_load(&k->signs->works))

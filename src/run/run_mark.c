@@ -75,7 +75,7 @@ int mark_make(struct mark *m, const char *dir, enum mark_kind kind)
 		rc = -errno;
 		goto out;
 	}
-	/* Locked before it says anything, and nobody else locks an empty one. Without locks (some network file systems), the
+	/* Locked before it says anything, and no other process locks an empty one. Without locks (some network file systems), the
 	 * mark still says whose folder it is. */
 	flock(m->file, LOCK_EX | LOCK_NB);
 	boot_name(boot, sizeof(boot));
@@ -161,7 +161,7 @@ int mark_borrow(struct mark *m, const char *dir)
 	m->file = open(path, MARK_OPEN | O_CREAT, 0600);
 	if (m->file < 0)
 		rc = -errno;
-	/* without a name, it has just been returned: whoever comes next locks another one */
+	/* without a name, it has just been returned: the next process locks another one */
 	else if (wait_for_lock(m->file) == LOCK_HELD || fstat(m->file, &st) != 0 || st.st_nlink == 0)
 		rc = -EBUSY;
 	if (rc != 0)

@@ -15,7 +15,7 @@ enum mark_kind {
 	MARK_RUN_FOLDER,	/* socket and dumps: deleted when the run is over */
 	MARK_RECORDING,		/* deleted when there are enough newer ones */
 	MARK_FIT,		/* of `cuwhy fit`: likewise, when it is over */
-	MARK_LAYER,		/* what a dry run writes: deleted when nobody uses it any more */
+	MARK_LAYER,		/* what a dry run writes: deleted when it is no longer used */
 };
 
 struct mark {

@@ -90,7 +90,7 @@ bool process_read(const struct process *p, uint64_t off, void *to, size_t len)
 	return g && (g->moved || pread(g->fd, to, len, (off_t)(off - g->off)) == (ssize_t)len);
 }
 
-/* The recorder sees it at once, since its memory is this file; so does whoever reads the recording later. */
+/* The recorder sees it at once, since its memory is this file; so does a reader of the recording later. */
 bool process_write(const struct process *p, uint64_t off, const void *from, size_t len)
 {
 	const struct segment *g = segment_of(p, off, len);

@@ -375,7 +375,7 @@ static bool is_under(const char *path, const char *folder)
 	return n > 1 && strncmp(path, folder, n) == 0 && path[n] == '/';
 }
 
-/* What is remade anyway is told last. */
+/* What will be made again anyway is reported last. */
 static bool is_cache(const char *path)
 {
 	return strstr(path, "/.") || strstr(path, "/__pycache__/") || is_under(path, "/tmp") ||
@@ -435,7 +435,7 @@ static void note_change(void *of, const struct layer_change *c)
 	s->n++;
 }
 
-/* Whoever dies with the program, or because of us, may not be dead yet. */
+/* Processes that end with the program, or because of us, may not have ended yet. */
 static bool wait_for_users(struct run_writes *w)
 {
 	uint64_t until = proc_mono_ns() + (w->ending_ns ? KILL_NS : GRACE_NS);

@@ -12,7 +12,7 @@ struct job;
 struct job_answer;
 struct text_style;
 
-/* `answer`: of each attempt, in their order. The last one is told in full, the others in a line each. */
+/* `answer`: of each attempt, in their order. The last one is printed in full, the others in a line each. */
 void job_text(FILE *out, const struct job *j, struct job_answer *const *answer, const struct text_style *style);
 json_t *job_json(const struct job *j, struct job_answer *const *answer);
 

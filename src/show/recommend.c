@@ -26,7 +26,7 @@ static bool said_before(const struct compat_choice *list, size_t i)
 	return false;
 }
 
-/* The next best, and why not the rest: a reason is told once for each variant, at the newest release that it is true of. */
+/* The next best, and why not the rest: a reason is given once for each variant, at the newest release that it is true of. */
 static void print_others(FILE *out, const struct compat_choice *list, size_t n)
 {
 	size_t good = 0, bad = 0;

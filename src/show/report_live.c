@@ -122,17 +122,17 @@ void live_text_fine(FILE *out, const struct live *l, const struct text_style *st
 	else if (t && !t->main)
 		text = xasprintf("cuwhy: process %u is not hung: thread %u works", l->pid, t->tid);
 	else if (t && !t->moved)
-		text = xasprintf("cuwhy: process %u runs; whether it gets on cannot be seen", l->pid);
+		text = xasprintf("cuwhy: process %u runs; whether it makes progress cannot be seen", l->pid);
 	else
-		text = xasprintf("cuwhy: process %u is not hung: it moved between two looks", l->pid);
+		text = xasprintf("cuwhy: process %u is not hung: it moved while it was observed", l->pid);
 	wrap_heading(&w, text);
 	free(text);
 	putc('\n', out);
 	wrap_label(&w, "WHAT");
 	live_wrap(&w, l);
 	wrap_label(&w, "WHY");
-	wrap_printf(&w, "%u looks in %.1f s; its threads used %.0f %% of a processor meanwhile", l->looks, l->seconds,
-		    l->cpu * 100);
+	wrap_printf(&w, "observed %u times in %.1f s; its threads used %.0f %% of a processor meanwhile", l->looks,
+		    l->seconds, l->cpu * 100);
 	if (!l->peer_works)
 		wrap_text(&w, "cuwhy cannot tell a loop that ends from one that never does, as long as variables change");
 }

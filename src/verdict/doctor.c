@@ -81,7 +81,7 @@ struct finding {
 	struct casefile *f;
 	struct matches m;
 	bool failed[N_CHECKS];		/* with evidence that leaves no doubt, or nearly none */
-	struct match *first[N_CHECKS];	/* the surest cause of each check; NULL = none */
+	struct match *first[N_CHECKS];	/* the most certain cause of each check; NULL = none */
 };
 
 static bool depends_on_failed(const struct finding *x, size_t i)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Judges a machine: a line for each check, and the verdict about the one thing that has to be mended first.
+ * Judges a machine: a line for each check, and the verdict about the one thing that has to be fixed first.
  */
 #ifndef CUWHY_DOCTOR_H
 #define CUWHY_DOCTOR_H
@@ -30,7 +30,7 @@ struct doctor {
 struct doctor *doctor_judge(const struct machine *m);
 void doctor_free(struct doctor *d);
 
-/* The verdict alone; the caller owns it, and the doctor is done for. */
+/* The verdict alone; the caller owns it, and the doctor cannot be used afterwards. */
 struct verdict *doctor_take_verdict(struct doctor *d);
 
 /* Where a check stands among all, from the hardware up; behind the last when there is no such. */

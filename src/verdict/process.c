@@ -137,8 +137,8 @@ static void add_samples(struct incident *i, const struct trace *t, const struct 
 		i->ram = end->ram;
 }
 
-/* An exception that ends a thread does not end the process, and Python tells nobody: that the program handled the failure shows only
- * in what it does afterwards. */
+/* An exception that ends a thread does not end the process, and Python does not report it: that the program handled the failure
+ * shows only in what it does afterwards. */
 static bool is_last(const struct incident *i, struct trace *t)
 {
 	const struct cw_header *h = trace_header(t);

@@ -242,7 +242,7 @@ struct verdict *source_judge(struct source *s, struct err *e)
 	return judge_group(s, NULL, e);
 }
 
-/* The clocks of a file server and of its clients, if somebody sets them: seconds apart, not minutes. */
+/* The clocks of a file server and of its clients, if they are set at all: seconds apart, not minutes. */
 #define CLOCKS_APART_NS 60000000000u
 
 /* A dump has the kernel, a recording its launches: kernel, dimensions and parameters must match. Another run of the program

@@ -17,8 +17,9 @@
 #include "verdict/verdict.h"
 
 #define NEAR_LINES 100
-/* Of a cause to none, by the words of the text and by those of the line alone, as logarithms of odds. Of 353 clean logs and unrelated
- * failures, left out of what was learned, none gets beyond both; with 1 and 1 three do, for two failures more in 1,300. */
+/* The odds of a cause against none, as logarithms: by the words of the text, and by those of the line alone. Of 353 clean logs
+ * and unrelated failures, each left out of what was learned, none exceeds both; with 1 and 1 three do, for two failures more in
+ * 1,300. */
 #define LEAD_TEXT  2.0
 #define LEAD_LINE  1.0
 #define OTHERS_TOLD 4
@@ -131,7 +132,7 @@ static const struct text_event *earlier_failure(struct reading *r, const struct 
 	return found;
 }
 
-/* The failure of an earlier run stays a candidate: that it was repaired is only what somebody says. */
+/* The failure of an earlier run stays a candidate: that it was repaired is only a claim in the text. */
 static void offer_earlier(struct verdict *v, const struct cause *cause)
 {
 	struct match *list = pool_alloc(&v->pool, (v->n_candidates + 1) * sizeof(*list));
@@ -275,7 +276,7 @@ static void tell_cut(struct verdict *v, const struct text_event *e)
 		verdict_doubt(v, "the text ends before the message, which is taken from the line that raises it");
 }
 
-/* Errors of CUDA, or warnings, that the program outlived before something else ended it: only what came later can be the reason. */
+/* Errors of CUDA, or warnings, that the program survived before something else ended it: only what came later can be the reason. */
 static struct text_past past_handled(struct reading *r, struct text_past past)
 {
 	for (size_t i = 0; i < r->n; i++) {

@@ -77,7 +77,7 @@ static const char *value_shown(const struct value *v, struct pool *pool)
 
 struct weighing {
 	int halves;		/* two make a tie */
-	bool alone;		/* one of them needs no second one */
+	bool alone;		/* one of them is enough alone */
 	const char *counted[SHARED_MAX];
 	size_t n;
 	const char *shared;	/* all of them as text; "" = none */

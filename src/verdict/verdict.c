@@ -339,7 +339,7 @@ const struct kb_question *verdict_question(const struct verdict *v)
 
 	const char *by = fact_origin(&v->c, FACT_text_is);
 
-	/* the words of a recording are all that there are: nobody left a part of them out */
+	/* a recording has all of the words: no part was left out when they were copied */
 	if (v->sure == SURE_CERTAIN || !fact_true(&v->c, FACT_text_is) || !verdict_failed(v) ||
 	    (by && !strcmp(by, EXCEPTION_OBSERVER)))
 		return NULL;

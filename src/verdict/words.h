@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words that a recording has, read like a log: the same words have the same answer, whoever kept them.
+ * The words that a recording has, read like a log: the same words have the same answer, wherever they come from.
  */
 #ifndef CUWHY_VERDICT_WORDS_H
 #define CUWHY_VERDICT_WORDS_H

@@ -524,7 +524,7 @@ static void add_sockets(struct entry *t)
 	buf_release(&b);
 }
 
-/* Who looks through his home would find what he has written twice. */
+/* A program that walks the home folder would find what it has written twice. */
 static int hide_layer(struct entry *t, struct err *e)
 {
 	char *target = in_root(t, t->view->dir), *hidden = in_layer(t, "hidden", UINT_MAX);

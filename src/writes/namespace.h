@@ -21,7 +21,7 @@ struct rights {
  * in which it has the same uid and gid. `before`: for namespace_settle. -EPERM: this system allows neither; or another -errno. */
 int namespace_enter(struct rights *before, bool *user, struct err *e);
 
-/* Gives up what it had not before. */
+/* Drops the privileges that it did not have before. */
 int namespace_settle(const struct rights *before, struct err *e);
 
 #endif

@@ -17,7 +17,7 @@ from toolbox import same
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 DOCUMENTS = ["README.md"] + ["docs/%s.md" % name for name in (
-    "quickstart", "which-command", "explain", "run", "memory", "report", "export", "snapshots", "doctor", "fit", "dry-run")]
+    "quickstart", "which-command", "explain", "run", "guard", "hangs", "jobs", "memory", "report", "export", "snapshots", "doctor", "fit", "dry-run")]
 NEEDS = (
     (r"\b(torchrun|accelerate|srun|jupyter|pytest)\b", "a launcher or another package"),
     (r"^cuwhy fit\b.*(--|^cuwhy fit$)", "PyTorch"),
@@ -25,11 +25,12 @@ NEEDS = (
     (r"--at 1m,10m", "a recording of ten minutes"),
     (r"--root DIR", "a copied tree"),
     (r"--watch\b", "a GPU, or a program to watch"),
+    (r"nccl_trace_rank|attempt_0|dumps/", "files that PyTorch writes in a job"),
     (r"…|\.\.\. ?$|\[options\]", "words of your own"),
 )
 # placeholders of the documents, and what stands for them here
 WORDS = {"RECORDING": "out", "[RECORDING]": "out", "DIR": "out", "CAUSE": "oom-capacity", "FILE": "bundle.json", "PATH": sys.executable,
-         "N": "%d" % os.getpid(), "PID": "%d" % os.getpid(), "4711": "%d" % os.getpid(), "A": "out", "B": "out", "main/": "out/", "branch/": "out/",
+         "N": "%d" % os.getpid(), "PID": "%d" % os.getpid(), "4711": "%d" % os.getpid(), "4712": "%d" % os.getppid(), "A": "out", "B": "out", "main/": "out/", "branch/": "out/",
          "WHAT": "memory=24GiB", "/shared/why": "why"}
 FINE = (0, 1)
 MISUNDERSTOOD = re.compile(r"no such option|takes |unknown option|is not a command|no such file|does not exist", re.I)

@@ -1037,7 +1037,7 @@ def rule__a_process_under_a_debugger_is_not_told_to_continue(box):
 def rule__a_process_that_works_says_so_in_words(box):
     with running(box, WORKS["counts"]) as process:
         run = subprocess.run([box.cuwhy, "explain", "--pid", str(process.pid)], capture_output=True, text=True, env=box.env())
-    same((run.returncode, run.stdout.splitlines()[0]), (0, "cuwhy: process %d is not hung: it moved between two looks" % process.pid), "said")
+    same((run.returncode, run.stdout.splitlines()[0]), (0, "cuwhy: process %d is not hung: it moved while it was observed" % process.pid), "said")
 
 
 # Works until its input ends: four threads add up the same numbers again and again, and every sum must be right.

@@ -126,6 +126,21 @@ def check_index(folder):
     return good, not good
 
 
+# what a document says, and the word of docs/develop/voice.md that is found in it
+SAID = (("The wrong ones are mended since.", "mended"), ("Whoever reads it, waits.", "whoever"), ("a recommended amendment", None), ("It is fixed.", None))
+
+
+def check_words():
+    """(passed, failed)"""
+    avoid, failed = check_docs.words_to_avoid(check_docs.read(os.path.join(ROOT, check_docs.VOICE))), 0
+    for text, word in SAID:
+        found = list(check_docs.bad_words(text, avoid))
+        if len(found) != (word is not None) or (word and "'%s'" % word not in found[0]):
+            failed += 1
+            print("not ok - words to avoid in %r: %s" % (text, found))
+    return len(SAID) - failed, failed
+
+
 def link_tree(tree):
     """Links, not copies: quick. A planted file takes the place of its link."""
     for part in ("include", "src", "python", "kb", "tests/e2e", "tests/gpu/cases", "tests/gpu/faults", "tests/unit", "tests/text/own"):
@@ -150,9 +165,8 @@ def found_with(tree, check, name, text):
 
 
 def main():
-    passed, failed = check_reports()
     with tempfile.TemporaryDirectory(dir=sys.argv[1]) as folder:
-        passed, failed = (sum(x) for x in zip((passed, failed), check_index(folder)))
+        passed, failed = (sum(x) for x in zip(check_reports(), check_words(), check_index(folder)))
     with tempfile.TemporaryDirectory(dir=sys.argv[1]) as tree:
         link_tree(tree)
         for rows, wanted in ((PLANTED, True), (ALLOWED, False)):

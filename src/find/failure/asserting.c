@@ -104,7 +104,7 @@ static bool names_file(const char *id, const char *file)
 	return true;
 }
 
-/* The file that the compiler wrote into the kernel's name, after "8 digits_"; NULL: none. Before CUDA 12 it looked otherwise. */
+/* The file that the compiler wrote into the kernel's name, after "8 digits_"; NULL: none. Before CUDA 12 it had another form. */
 static const char *own_file(const char *mangled)
 {
 	static const char anonymous[] = "_GLOBAL__N__";

@@ -306,7 +306,8 @@ static uint32_t same_from_root(const struct trace *t, const struct cw_stack *a, 
 	return n;
 }
 
-/* The function that caught it raised this exception itself, when nothing had worked since, and it is not one that bugs raise: it had no try left. */
+/* The function that caught it raised this exception itself, when nothing had worked since, and it is not one that bugs raise: it
+ * had no attempt left. */
 static bool gave_up(const struct incident *i, struct trace *t, const struct cw_failure *f, const struct cw_handler *h,
 		    const struct cw_failure *exception)
 {
@@ -337,7 +338,8 @@ const char *ending_raised_behind(const struct incident *i, struct trace *t, cons
 	c = caught_by(i, t, f);
 	if (c.by == BY_UNKNOWN)
 		return NULL;
-	/* code that caught it in the function that raised, or further in: that went on, and so did the program, unless that was its last try */
+	/* code that caught it in the function that raised, or further in: that went on, and so did the program, unless that was
+	 * its last attempt */
 	if (c.by == BY_CODE && c.handler->frame <= s->n - 1 - n)
 		return gave_up(i, t, f, c.handler, exception) ? "in the function that caught it" : NULL;
 	/* PyTorch does not return a status */

@@ -28,15 +28,15 @@ struct ending {
 /* Of an incident in a process that ended badly, without an exception that reached the top. */
 struct ending ending_of(const struct incident *i, struct trace *t, const struct process_end *end, struct pool *pool);
 
-/* Of an incident that has no words in common with the exception that ended the program, nor its line: did a function that made the failed
- * call raise it, when the call had returned, and nothing on the GPU went well in between? Or the function that had caught it, after its last
- * try? In words; NULL = no. */
+/* Of an incident that has no words in common with the exception that ended the program, nor its line: did a function that made
+ * the failed call raise it, when the call had returned, and nothing on the GPU went well in between? Or the function that had
+ * caught it, after its last attempt? In words; NULL = no. */
 const char *ending_raised_behind(const struct incident *i, struct trace *t, const struct cw_failure *exception);
 
 /* The program caught the failure, and used the GPU afterwards. */
 bool ending_is_over(const struct incident *i, struct trace *t);
 
-/* A test runner caught it: it is what became of a test, whatever the next test does. */
+/* A test runner caught it: it decides how a test ended, whatever the next test does. */
 bool ending_of_test(const struct incident *i, const struct trace *t);
 
 /* When the program used the GPU with success for the last time: CLOCK_MONOTONIC, 0 = not known. */

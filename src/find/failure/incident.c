@@ -91,9 +91,9 @@ static const char *library_of(const struct cw_failure *f)
 
 #define TAKES_STOCK 2	/* one may be prepared for its launch while the next is asked for */
 
-/* Is a lookup that failed a mere question? NVIDIA's libraries report what they cannot do without. The shared runtime asks outside of a
- * launch (in a launch, the failure has the name of the library that launches). Other code takes stock of its kernels. The rest may be a
- * launch that nobody checks. */
+/* Is a lookup that failed a mere question? NVIDIA's libraries report what they cannot do without. The shared runtime asks outside
+ * of a launch (in a launch, the failure has the name of the library that launches). Other code takes stock of its kernels. The
+ * rest may be a launch whose result is not checked. */
 static bool is_question(const struct cw_failure *f)
 {
 	const char *file = library_of(f);
@@ -166,7 +166,7 @@ static bool check_belongs(const struct trace *t, const struct incident *i, const
 	       (message_has_code(f->text, i->code) || same_top(t, i->lead->stack, f->stack));
 }
 
-/* Memory had run out before, and that was told already, or another request went on trying. PyTorch tries each a second time,
+/* Memory had run out before, and that was reported already, or another request went on trying. PyTorch tries each a second time,
  * from the same place, when it has emptied its cache. */
 static bool is_over(const struct incident *i, const struct cw_failure *f)
 {
@@ -319,8 +319,8 @@ static bool is_off_line(const struct cw_failure *p, const struct incident *i, co
 	return p->stack && i->lead->stack && !stack_top_within(t, i->lead->stack, p->stack);
 }
 
-/* Of several that an exception may tell of, the one that was seen last on its line. Others may have failed on other lines since then:
- * tasks of an event loop that were not stopped, other threads. */
+/* Of several that an exception may be about, the one that was seen last on its line. Others may have failed on other lines since
+ * then: tasks of an event loop that were not stopped, other threads. */
 static struct incident *find_told(struct incidents *all, const struct trace *t)
 {
 	struct incident *found = NULL;

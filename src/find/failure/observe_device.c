@@ -27,8 +27,8 @@ static unsigned count_entries(const char *list)
 	return n;
 }
 
-/* The driver is there and finds no device, or is not there at all. A list of visible devices that names missing ones is
- * another matter: somebody wanted them. */
+/* The driver is there and finds no device, or is not there at all. A list of visible devices that names missing ones is another
+ * matter: they were asked for. */
 bool incident_no_gpu(const struct incident *i, const struct trace *t)
 {
 	const struct cw_header *h = trace_header(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the driver printed about a failure: the assertion that failed and its first thread, which nobody returns to the program.
+ * What the driver printed about a failure: the assertion that failed and its first thread, which no call returns to the program.
  */
 #include <string.h>
 

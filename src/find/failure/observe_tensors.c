@@ -2,7 +2,7 @@
  * The tensors that the failing function had: names, types and shapes, as the exception's frames showed them.
  *
  * Only those of the frame that runs the function in question. Of a failure that is noticed later the frame has moved on; if it is still that
- * function, its tensors are told as those of that moment.
+ * function, its tensors are reported as those of that moment.
  */
 #include <string.h>
 

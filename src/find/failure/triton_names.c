@@ -173,7 +173,7 @@ static void search_file(struct search *q, const char *path)
 			q->found[i].points_to = 0;
 		q->found[i].is_integer = q->found[i].is_integer && p[i].is_integer;
 	}
-	/* one with fewer may be right: what it has not is not known */
+	/* one with fewer may be right: what it lacks is not known */
 	q->n = q->n && q->n < n ? q->n : n;
 }
 

@@ -174,7 +174,7 @@ static bool is_no_pointer(uint64_t v)
 	return v < (uint64_t)1 << 20 || v >> 57;
 }
 
-/* Guard mode does not use addresses again: who has a pointer to what was freed before the launch means that. */
+/* Guard mode does not use addresses again: a pointer to what was freed before the launch means that memory. */
 static bool find_freed_parameter(struct look *l)
 {
 	uint64_t before = l->launch ? l->launch->ticks : 0;
@@ -548,8 +548,8 @@ static bool freed_since(const struct look *l, uint64_t address)
 	       (piece_freed_by_driver(l->trace, address, l->noticed, &p) && p.free_ticks > l->launch->ticks);
 }
 
-/* Does the pointer lead to memory that we know of, now or once? To others, of a module's variables for example, we cannot tell where
- * they end. */
+/* Does the pointer lead to memory that we know of, now or once? For others, a module's variables for example, we do not know
+ * where they end. */
 static bool is_known_pointer(const struct look *l, uint64_t v)
 {
 	struct piece p;
@@ -584,7 +584,7 @@ static enum stray stray_in_page(struct stray_around *s, const struct sass_access
 	return STRAY_INSIDE;
 }
 
-/* What was freed is searched for in a list, and thousands of threads may leave for the same page. */
+/* What was freed is searched for in a list, and thousands of threads may access the same page. */
 static enum stray stray_in_cached(struct stray_around *s, const struct sass_access *a)
 {
 	uint64_t page = a->address & ~(PAGE - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The arguments of an assertion (see assert_args.h) are constants: the straight line of code before the call says them.
+ * The arguments of an assertion (see assert_args.h) are constants: they are read from the straight line of code before the call.
  */
 #include "find/fault/assert_args.h"
 

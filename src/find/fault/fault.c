@@ -321,7 +321,7 @@ static void join_lines(struct casefile *c, const struct trace *t, const struct c
 					  file_shown(m->at[n].where.file, trace_header(t)->cwd), m->at[n].where.line));
 }
 
-/* The dump has the exception, but not the thread: a store that went astray is reported after its warp has exited. Others of its SM may
+/* The dump has the exception, but not the thread: a stray store is reported after its warp has exited. Others of its SM may
  * still be there, and innocent. */
 static bool is_late(const struct culprit *k, struct trace *t, const struct cw_failure *noticed,
 		    const struct fault_launch *m)

@@ -172,7 +172,7 @@ static void bound_by_code(struct casefile *c, const struct checked *v, unsigned 
 	fact_set_number(c, FACT_assert_bound, (double)b);
 }
 
-/* A value that the condition allows is not the one that failed it: the code was not followed rightly. */
+/* A value that the condition allows is not the one that failed it: the code was not followed correctly. */
 static bool is_allowed(const struct casefile *c, const struct checked *v, const char *about, unsigned size)
 {
 	double real;

@@ -30,7 +30,7 @@ struct ways {
 	struct sass_found *found;
 	const uint8_t *code;	/* of the kernel itself, which most of it runs in */
 	uint64_t code_at, code_len;
-	sass_access_fn *visit;	/* NULL: to an instruction; else to the end, this is told of accesses */
+	sass_access_fn *visit;	/* NULL: execute up to an instruction; else to the end, reporting each access here */
 	void *arg;
 };
 
@@ -176,7 +176,7 @@ static bool push(struct ways *ways, const struct cell_state *s)
 	return true;
 }
 
-/* Tells of an access whose guard holds, or may hold. */
+/* Reports an access whose guard holds, or may hold. */
 static void visit(const struct ways *ways, const struct cell_state *s, const uint8_t *code, bool sure)
 {
 	struct sass_access a = {.pc = s->pc};
@@ -313,7 +313,7 @@ static bool executes(const struct ways *ways, struct cell_state *s)
 	return !guard.known || guard.v;
 }
 
-/* One way, to its end. */
+/* Executes along one of the ways until it ends. */
 static enum sass_end follow(struct ways *ways, struct cell_state *s)
 {
 	uint64_t pc;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Threads that wait for each other's locks (see waits.h).
  *
- * Threads and locks are read one after the other while the program runs, so a circle that was put together from several moments may never have been
- * there. It counts if all of its threads slept from before the first of its locks was read until after the last: then it was there at once, and as
- * who sleeps releases nothing, it stays until something else ends one of the waits.
+ * Threads and locks are read one after the other while the program runs, so a circle that was put together from several moments
+ * may never have been there. It counts if all of its threads slept from before the first of its locks was read until after the
+ * last: then it was there at once, and as a thread that sleeps releases nothing, it stays until something else ends one of the
+ * waits.
  */
 #include <stdlib.h>
 
@@ -35,7 +36,8 @@ static bool is_in_circle(const struct live *out, const struct live_thread *from)
 	return false;
 }
 
-/* Is it where it was seen, and does it still wait for who was told? Who waits for the GIL wakes up now and then to ask for it, but does nothing else. */
+/* Is it where it was seen, and does it still wait for the same thread? A thread that waits for the GIL wakes up now and then to
+ * ask for it, but does nothing else. */
 static bool waits_still(struct live_thread *t, struct process_look *l, struct task *now)
 {
 	const struct seen *s = look_thread(l, t->tid);
@@ -58,7 +60,7 @@ static bool slept_since(const struct live_thread *t, struct process_look *l, con
 	       (task_read(l->pid, t->tid, &now) && now.in_call && now.switches == before->switches);
 }
 
-/* All of them at once; twice, so that what the second time reads lies between two times that nobody had moved. */
+/* All of them at once; twice, so that the second reading lies between two moments at which no thread had moved. */
 static bool is_there(struct live *out, struct process_look *l, struct live_thread *from)
 {
 	struct task *seen = xcalloc(out->n, sizeof(*seen));

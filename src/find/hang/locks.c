@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who has what a thread waits for.
+ * Which thread holds what another one waits for.
  *
  * A lock of Python's is a semaphore, and a thread that waits for it sleeps at the semaphore's address. The object with that address is on
  * the stack of the frame that wants it. An RLock says whose it is. A plain Lock does not: CPython does not record it. But `with lock:`
  * keeps the lock's __exit__ on the stack of its frame until the block ends, so another thread with that on its stack most likely is
  * inside such a block.
  *
- * In later Pythons (3.13.5, not 3.13.0) a plain Lock is one byte, and who waits for it sleeps at an address on its own stack. Then it is
- * the lock that others hold and somebody waits for, if there is only one such on the stack of the frame.
+ * In later Pythons (3.13.5, not 3.13.0) a plain Lock is one byte, and a thread that waits for it sleeps at an address on its own
+ * stack. Then it is the lock that another thread holds and that is waited for, if there is only one such on the stack of the
+ * frame.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -20,7 +21,7 @@
 #define METHOD_DEF	16	/* PyCFunctionObject: its definition, its object */
 #define METHOD_SELF	24
 #define FRAMES_LOOKED_AT 6
-#define LOCK_WAITED_FOR	3	/* the byte: it is held, and somebody waits */
+#define LOCK_WAITED_FOR	3	/* the byte: it is held, and a thread waits */
 #define STACK_NEAR	65536u	/* from where the system call was made to the function that waits */
 
 enum lock_kind { LOCK_NONE, LOCK_PLAIN, LOCK_RECURSIVE };

@@ -142,7 +142,7 @@ static bool may_wait_for_kin(const struct live_thread *t)
 	return t->waits == LIVE_LOOP || t->waits == LIVE_COLLECTIVE || t->waits == LIVE_STORE;
 }
 
-/* Only somebody outside the process can end the wait: a peer, the GPU, the kernel. */
+/* Only something outside the process can end the wait: a peer, the GPU, the kernel. */
 static bool waits_outside(const struct live_thread *t)
 {
 	switch (t->waits) {
@@ -160,7 +160,7 @@ static bool waits_outside(const struct live_thread *t)
 	}
 }
 
-/* Another thread of Python that waits for somebody outside, and may then wake those inside. */
+/* Another Python thread that waits for something outside the process, and may then wake those inside. */
 static const struct live_thread *find_outside(const struct live *out, const struct live_thread *but)
 {
 	for (size_t i = 0; i < out->n; i++) {
@@ -194,7 +194,7 @@ static const struct live_thread *find_worker(const struct live *out, const struc
 	return NULL;
 }
 
-/* The end of the chain: whoever it waits for, as far as that is known. */
+/* The end of the chain of waits, as far as it is known. */
 static const struct live_thread *end_of_chain(const struct live *out, const struct live_thread *t)
 {
 	for (size_t i = 0; i < out->n && t->holder && waits_inside(t); i++) {
@@ -295,7 +295,7 @@ static bool is_own(pid_t pid)
 	return stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
-/* Libraries of somebody else are not given to a library that trusts them more than we do. */
+/* Another user's libraries are not given to libdw, which trusts them more than we do. */
 static struct unwinder *open_unwinder(struct process_look *l, const char **why)
 {
 	*why = "the process belongs to another user";

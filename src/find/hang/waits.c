@@ -75,7 +75,7 @@ static void tell_peer(struct live_thread *t, pid_t peer, struct pool *pool)
 	if (!task_read(peer, (uint32_t)peer, &task))
 		t->peer_text = "it is gone";
 	else if (task.state == 'Z')
-		t->peer_text = "it has ended, and nobody has taken note of it yet";
+		t->peer_text = "it has ended, and its parent has not waited for it yet";
 	else if (task.state == 'T' || task.state == 't')
 		t->peer_text = "it is stopped";
 	else if (command && command[0])
@@ -154,8 +154,8 @@ static void wait_select(struct live_thread *t, struct process_look *l, const str
 			}
 }
 
-/* `open` of a named pipe returns when somebody opens its other end. The file itself is not asked what it is: a file system that does not
- * answer the program would not answer us. */
+/* `open` of a named pipe returns when another process opens its other end. The file itself is not asked what it is: a file system
+ * that does not answer the program would not answer us. */
 static void wait_open(struct live_thread *t, struct process_look *l, const struct task *k, struct pool *pool)
 {
 	bool fifo = !strcmp(k->wchan, "wait_for_partner") || !strcmp(k->wchan, "fifo_open");
@@ -323,7 +323,7 @@ static const struct native_frame *top_frame(const struct live_thread *t)
 	return NULL;
 }
 
-/* Without a loop around it, the one place at which a function was met all the time is a call. */
+/* Without a loop around it, the one place at which a function was seen each time is a call. */
 static bool in_one_call(struct process_look *l, const struct seen *s)
 {
 	remote_forget(&l->remote);
@@ -348,7 +348,7 @@ static void wait_running(struct live_thread *t, struct process_look *l, struct s
 		t->waits = LIVE_GIL;
 		return;
 	}
-	/* a call that was met at every look, and that reads or writes each time, is called by a loop */
+	/* a call that was seen in every sample, and that reads or writes each time, is called by a loop */
 	if (t->waits == LIVE_NATIVE && bytes && !in_one_call(l, s))
 		t->waits = LIVE_LOOP;
 	/* a builtin is a part of the interpreter's file, but no loop of the program's */

@@ -65,7 +65,8 @@ static bool may_act(const struct live *of, const struct live_thread *t, const ch
 	return t->python && !helps;
 }
 
-/* Does it wait with a time limit that its program has set? PyTorch's own are there to look whether its workers still live; then it waits again. */
+/* Does it wait with a time limit that its program has set? PyTorch's own only serve to check whether its workers are still alive;
+ * then it waits again. */
 static bool has_own_limit(const struct live_thread *t, const char *torch_path)
 {
 	for (size_t i = 0; i < t->n_stack; i++) {
@@ -115,7 +116,7 @@ static const char *foreign_library(const struct live_thread *t, const struct pro
 	return found;
 }
 
-/* Only somebody outside wakes it; but the pipe or the local socket to its parent is not outside. */
+/* Only something outside the process wakes it; but the pipe or the local socket to its parent is not outside. */
 static bool waits_outside(const struct live_thread *t)
 {
 	return t->waits == LIVE_ACCEPT || t->waits == LIVE_TERMINAL || t->waits == LIVE_EVENT ||
@@ -138,13 +139,13 @@ static const char *what_it_does(const struct live_thread *t, struct pool *pool)
 	return pool_printf(pool, "waits for %s%s", live_waits_text(t->waits), at_line(t, pool));
 }
 
-/* Does it go on by itself, or when somebody sends the signal for which it waits? */
+/* Does it go on by itself, or when the signal for which it waits is sent? */
 static bool may_go_on(const struct live_thread *t, const char *torch_path)
 {
 	return has_own_limit(t, torch_path) || t->waits == LIVE_SIGNAL;
 }
 
-/* A thread that waits for somebody outside, or only for a while, may call into Python then. */
+/* A thread that waits for something outside the process, or with a time limit, may then call into Python. */
 static const char *of_native_threads(const struct live *of, const struct live_thread *waits,
 				     const struct process_look *l, struct pool *pool)
 {
@@ -325,8 +326,8 @@ const char *what_wakes(const struct live *of, const struct live_thread *t, struc
 	return text ? text : of_loop(t, l, pool);
 }
 
-/* Nobody sends these to a program that waits: what crashes it, an interrupt from the keyboard, which Python always handles, and the two that the C
- * library keeps for itself. */
+/* These are not sent to end a wait: what crashes it, an interrupt from the keyboard, which Python always handles, and the two
+ * that the C library keeps for itself. */
 static unsigned long long unsent(void)
 {
 	static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGINT, 32, 33};

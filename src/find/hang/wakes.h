@@ -18,8 +18,9 @@ bool only_helps(const struct live_thread *t);
 /* A sentence about what may wake `t`, a thread of `of`; NULL = nothing is known to. */
 const char *what_wakes(const struct live *of, const struct live_thread *t, struct process_look *l, struct pool *pool);
 
-/* A sentence about what may end the waits of those that wait for each other's locks, NULL = nothing is known to. `itself`: it does so without anybody
- * outside, and is there for that: a time limit, the signal of a timer, a handler and somebody who goes on and may send the signal. */
+/* A sentence about what may end the waits of those that wait for each other's locks, NULL = nothing is known to. `itself`: it
+ * does so without help from outside, and exists for that: a time limit, the signal of a timer, a handler and a thread or child
+ * that goes on and may send the signal. */
 const char *what_ends_circle(const struct live *of, struct process_look *l, struct pool *pool, bool *itself);
 
 #endif

@@ -169,7 +169,7 @@ bool job_clocks_apart(struct job_clocks *c, size_t a, size_t b, int64_t *low, in
 		c->from[x] = apart_from(c, x);
 	*low = c->from[x][y].low;
 	*high = c->from[x][y].high;
-	/* bounds that exclude each other: a clock was set, or a file lies */
+	/* bounds that exclude each other: a clock was set, or a file is wrong */
 	return *low != INT64_MIN && *low <= *high;
 }
 

@@ -248,7 +248,7 @@ static size_t witness_of(const struct member *list, size_t at, size_t end, const
 	return SIZE_MAX;
 }
 
-/* Of the members [from, end) of a communicator, the first of whom it is known that it called least. */
+/* Of the members [from, end) of a communicator, the first that is known to have called least. */
 static size_t lowest_of(const struct member *list, size_t from, size_t end, const struct job_rank *rank,
 			struct job_clocks *clocks)
 {
@@ -260,7 +260,7 @@ static size_t lowest_of(const struct member *list, size_t from, size_t end, cons
 	return low;
 }
 
-/* The ranks of a communicator that called least can go on; all others wait for them, if anybody waits at all. */
+/* The ranks of a communicator that called least can go on; all others wait for them, if any rank waits at all. */
 void job_find_absent(struct job_absent *a, const struct job_rank *rank, size_t n, struct job_clocks *clocks)
 {
 	struct member *list;

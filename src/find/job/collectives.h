@@ -16,7 +16,7 @@ struct job_divergence {
 	bool found;
 	const char *comm;
 	uint64_t seq;
-	bool exact;		/* false: it was `seq` or an earlier call, which nobody kept */
+	bool exact;		/* false: it was `seq` or an earlier call, which no rank kept */
 	size_t *odd, n_odd;	/* ranks, by index, that called something else than most; all of them if there is no most */
 	bool no_most;
 	size_t other;		/* one of the others */

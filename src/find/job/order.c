@@ -28,10 +28,10 @@ const char *const job_hows[] = {"none",	  "failed",  "killed",	"diverged", "abse
 /* How a rank ended, by itself. */
 enum end {
 	END_FINE,
-	END_OWN,	/* a failure that needs nobody else */
+	END_OWN,	/* a failure that needs no other rank */
 	END_HURT,	/* it complains about its peers */
 	END_ABORTED,	/* signal 6 without a word: PyTorch's watchdog ends a rank that way whose collective failed */
-	END_TOLD,	/* somebody asked it to end */
+	END_TOLD,	/* it was asked to end */
 	END_KILLED,
 	END_OPEN,
 };
@@ -45,7 +45,7 @@ struct story {
 	struct job_divergence divergence;
 	struct job_absent absent;
 	bool *origin;
-	size_t late;		/* a rank that others wait for, while all goes on; NOBODY */
+	size_t late;		/* a rank that others wait for, while all of them still run; NOBODY: none */
 };
 
 const char *job_name(struct pool *pool, const struct job_rank *r)
@@ -252,7 +252,7 @@ static void add_killed(struct story *s)
 	free(mine);
 }
 
-/* Does anybody complain whose complaint nothing explains so far? */
+/* Is there a complaint that nothing explains so far? */
 static bool complaint_left(struct story *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -268,7 +268,7 @@ static bool came_to(const struct job_rank *r, const char *comm, uint64_t seq)
 	return c && c->called >= seq;
 }
 
-/* A rank that failed by itself before it came to the call in question made the others go astray, not the reverse. */
+/* A rank that failed by itself before it came to the call in question made the others diverge, not the reverse. */
 static bool divergence_is_first(struct story *s)
 {
 	if (!s->divergence.found)
@@ -334,7 +334,7 @@ static void tell_absent(struct story *s)
 	}
 }
 
-/* A rank that complains about its peers itself was on its way, not astray. */
+/* A rank that complains about its peers itself was on its way to the call: it did not diverge. */
 static void drop_complaining(struct story *s)
 {
 	struct job_absent *a = &s->absent;
@@ -363,7 +363,7 @@ static double waited_s(struct story *s, size_t i)
 	return (double)((int64_t)s->rank[a->rank[i]].written_ns + low - (int64_t)c->called_ns) / 1e9;
 }
 
-/* Nobody complains: a rank that runs and has not come yet is late, not to blame. */
+/* No rank complains: one that runs and has not come yet is late, not to blame. */
 static void drop_late(struct story *s)
 {
 	struct job_absent *a = &s->absent;
@@ -419,7 +419,7 @@ static size_t add_open(struct story *s)
 	return n;
 }
 
-/* Nobody failed by himself early enough: who did not come, whose machine is gone, who was never there? */
+/* No rank failed by itself early enough: which one did not come, whose machine is gone, which was never there? */
 static enum job_how find_silent(struct story *s)
 {
 	bool hurt = any_end(s, END_HURT) || any_end(s, END_ABORTED);
@@ -430,7 +430,7 @@ static enum job_how find_silent(struct story *s)
 	drop_complaining(s);
 	if (!hurt)
 		drop_late(s);
-	/* if nobody complains, and ranks were told to end, the job was canceled wherever it was */
+	/* if no rank complains, and ranks were told to end, the job was canceled wherever it was */
 	if (s->absent.n && (hurt || !any_end(s, END_TOLD))) {
 		only(s, s->absent.rank, s->absent.n);
 		tell_absent(s);

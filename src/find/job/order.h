@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Who failed first in an attempt of a job, and what that did to the others.
  *
- * Ordered by causality: a rank that complains about its peers is a consequence of one that failed by itself; a rank that never called a
- * collective keeps those waiting that did; what a launcher ends, it ends after another one has ended. What causality leaves open is
- * ordered by clocks, as far as shared collectives prove how much they differ (clocks.h). What that leaves open is said to be open.
+ * Ordered by causality: a rank that complains about its peers is a consequence of one that failed by itself; a rank that never
+ * called a collective keeps those waiting that did; what a launcher ends, it ends after another one has ended. What causality
+ * leaves open is ordered by clocks, as far as shared collectives prove how much they differ (clocks.h). What that leaves open is
+ * reported as open.
  */
 #ifndef CUWHY_JOB_ORDER_H
 #define CUWHY_JOB_ORDER_H
@@ -33,7 +34,7 @@ extern const char *const job_roles[];
 enum job_how {
 	HOW_NOT,		/* nothing failed */
 	HOW_FAILED,		/* by its own failure */
-	HOW_KILLED,		/* by signal 9: the kernel's, when memory runs out, or somebody's */
+	HOW_KILLED,		/* by signal 9: sent by the kernel, when memory runs out, or by a user or a program */
 	HOW_DIVERGED,		/* it called another collective than the others */
 	HOW_ABSENT,		/* it never called the collective that the others wait for */
 	HOW_LOST,		/* it left no end: its machine, or all of its processes at once */
@@ -62,7 +63,7 @@ struct job_answer {
 	const char *title;		/* the answer in one line */
 	const char **because;		/* what proves the order, what could not be proven */
 	size_t n_because;
-	uint32_t world;			/* ranks of the job; JOB_UNKNOWN = nobody says */
+	uint32_t world;			/* ranks of the job; JOB_UNKNOWN = no file says */
 	uint32_t *missing;		/* ranks without a file */
 	size_t n_missing;
 	uint32_t *unread;		/* ranks with files, none of which can be read: they may have been the first */

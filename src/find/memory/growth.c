@@ -124,7 +124,7 @@ struct growth_point growth_point(const double *x, const double *y, size_t n, dou
 		return p;
 	line = line_through(x, y, n);
 	off = curve_misses_by(&line, x, y, n);
-	if (n > 2 && off > UNIT && y[n - 1] == y[n - 2]) {	/* a library's workspace, which has reached its most */
+	if (n > 2 && off > UNIT && y[n - 1] == y[n - 2]) {	/* a library's workspace, which has reached its largest size */
 		p.doubts = 1u << GROWTH_BENT;
 		return p;
 	}
@@ -271,7 +271,8 @@ static size_t matches(const size_t *match, size_t n)
 	return found;
 }
 
-/* Growth like the square is for those that do without it badly: with a batch, it would only match what does not belong together. */
+/* Quadratic growth is tried only where linear growth matches badly: with a batch, it would match requests that do not belong
+ * together. */
 static size_t *pair_up(const struct growth *g, const struct asked *own, const struct asked *other, size_t n, double ratio)
 {
 	size_t *line = xcalloc(g->n + 1, sizeof(*line)), *square, found;

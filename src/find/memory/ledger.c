@@ -472,7 +472,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 	moment_free(&m);
 }
 
-/* What PyTorch had reserved is the sum of its segments; the timeline only helps to find those that nobody names. */
+/* What PyTorch had reserved is the sum of its segments; the timeline only helps to find those that no event names. */
 static void read_playback(struct ledger *l, struct lines *lines, struct kinds *k, struct moment *m, struct pool *pool)
 {
 	segments_find(&l->segments, m, k, l->reserved, pool);

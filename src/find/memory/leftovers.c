@@ -152,7 +152,7 @@ static bool was_cut_short(const struct search *s, uint32_t loop)
 	return false;
 }
 
-/* A loop that was over before most of the work was done is no reason: it has loaded a data set. */
+/* A loop that was over before most of the work was done is not to blame: it has loaded a data set. */
 static bool is_long_over(const struct search *s, const struct entry *newest)
 {
 	const struct cw_site *site = kinds_about(s->k, &s->m->torch.list[newest->block])->asked;
@@ -228,8 +228,8 @@ static uint32_t loop_of(const struct entry *e)
 	return 0;
 }
 
-/* Before a program works with a model, a loop that lets nothing go of all that it allocates, and wanted more of the same, builds
- * something: a table, a cache, a data set on the GPU. All of that is needed, for all that we know. */
+/* Before a program works with a model, a loop that frees nothing of what it allocates, and failed when it asked for more of the
+ * same, builds something: a table, a cache, a data set on the GPU. As far as we know, all of that is needed. */
 static bool only_builds(const struct search *s, const struct entry *all, size_t n, const struct entry *e)
 {
 	uint32_t loop = loop_of(e);

@@ -5,8 +5,8 @@
  * several earlier turns, old ones and new ones alike, add to the memory in every turn. Loops over the layers of a model, which
  * are parts of one turn, do not count.
  *
- * A try that ran out of memory, and that the program survived, leaves its tensors as long as its exception lives, which is at least to
- * the end of the `except` block. These count as earlier turns', too: of one.
+ * An attempt that ran out of memory, and that the program survived, keeps its tensors as long as its exception lives, at least to
+ * the end of the `except` block. These count as those of one earlier turn.
  */
 #ifndef CUWHY_LEFTOVERS_H
 #define CUWHY_LEFTOVERS_H
@@ -36,11 +36,11 @@ struct leftovers {
 	struct left graphs;		/* of autograd, with the activations that they keep */
 	struct place last;		/* where the newest tensors of these graphs were made: what keeps them */
 	struct left tensors;		/* without a graph */
-	uint64_t tried;			/* bytes of both that tries have left which ran out of memory */
+	uint64_t tried;			/* bytes of both that are left of attempts that ran out of memory */
 	struct place try;		/* what the last of these had called, from where the program went on */
 	struct grown grown;		/* the line at which memory ran out */
 	uint64_t built;			/* bytes of loops that only build something: these are not left behind */
-	uint64_t run_again;		/* bytes of loops that were run several times, by what was not seen */
+	uint64_t run_again;		/* bytes of loops that were run several times, by a loop that was not seen */
 };
 
 void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m, struct kinds *k,

@@ -91,9 +91,9 @@ static double part_that_waits(const struct search *s, uint64_t lines)
 	return end > first ? 1 - (double)released / (double)(end - first) : 1;
 }
 
-/* What backward needs is freed when the graph goes, which is after the last activation of its turn was made. If more of these
- * turns went that way than is left of them, then not the graph was kept, but some of its tensors. Only turns of which no free
- * has been forgotten count. */
+/* What backward needs is freed together with the graph, after the last activation of its turn was allocated. If more of these
+ * turns was freed at that point than is left of them, the graphs are gone, and what is left are single tensors that something
+ * else keeps. Only turns whose frees are all recorded count. */
 static bool turn_starts_after(const struct entry *e, size_t n, uint64_t ticks)
 {
 	for (size_t i = 0; i < n; i++)
@@ -186,7 +186,7 @@ static bool is_result(const struct search *s, uint64_t lines)
 	return false;
 }
 
-/* Whoever keeps the result of a model does so where the model is called. */
+/* The result of a model is kept by code at the place where the model is called. */
 static struct place keeper_of(const struct search *s, const struct piece *p)
 {
 	const struct about *a = kinds_about(s->k, p);
@@ -226,7 +226,7 @@ void graphs_find_last(struct search *s, struct entry *kept, size_t n)
 }
 
 /* Backward frees what it has used. What stays of lines that it runs is a graph only if that was retained, which recordings before 2.8
- * do not say; it may as well be a tensor that somebody detached and keeps. */
+ * do not say; it may as well be a tensor that the program detached and keeps. */
 bool graphs_mostly_run(const struct search *s, const struct entry *kept, size_t n)
 {
 	uint64_t run = 0, all = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What turns tell by their sizes and their order: a line whose tensors grow from turn to turn, and loops that were run several times.
+ * What the sizes of turns and their order show: a line whose tensors grow from turn to turn, and loops that were run several
+ * times.
  */
 #include "find/memory/leftovers_parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What earlier turns left, while it is sought: for the files leftovers*.c alone.
+ * What earlier turns left, while it is searched for: only for the files leftovers*.c.
  */
 #ifndef CUWHY_LEFTOVERS_PARTS_H
 #define CUWHY_LEFTOVERS_PARTS_H

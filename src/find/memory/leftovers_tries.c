@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tries have left that ran out of memory, and that the program survived.
+ * What is left of attempts that ran out of memory and that the program survived.
  */
 #include "find/memory/leftovers_parts.h"
 
@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-/* A try that is over: it ran out of memory, and the same function, or the loop in it, went on. */
+/* An attempt that is over: it ran out of memory, and the same function, or the loop in it, went on. */
 struct try {
 	const struct cw_stack *stack;
 	uint32_t outer;			/* how many of its outermost frames lead to what it called */

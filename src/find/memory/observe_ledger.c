@@ -179,7 +179,7 @@ struct way { const char *name; enum fact_id fact; bool known; uint64_t frees; in
 
 /* What several earlier turns left (`again`) comes back at the same rate: anything else that is less, and is freed once, would have
  * helped for fewer turns than the program has made. And what would not have been enough for another turn of the loop that has
- * taken the program to more memory than ever is no way either, unless that turn was its last. */
+ * taken the program to more memory than ever is no solution either, unless that turn was its last. */
 static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint64_t left, const struct further *further)
 {
 	const struct way *first = NULL;

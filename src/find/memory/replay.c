@@ -267,7 +267,7 @@ static uint64_t play_again(const struct replay *r)
 	return i - g.differs;
 }
 
-/* One of the ways in which it can have gone. */
+/* One of the ways in which it can have happened. */
 struct way {
 	bool ascending;			/* the driver gives out addresses from the lowest up */
 	bool least;			/* requests were as small as they can have been */
@@ -502,8 +502,9 @@ static bool start_has_room(const struct replay *r, const struct replay_question 
 
 /* All ways are played; `o` has the one that counts.
  *
- * Where the first events are not known, what they left is played both where it was and allocated anew with the settings in question:
- * the truth is between the two. With the same settings it was where it was; on a card that is too small for that, nobody knows. */
+ * Where the first events are not known, what they left is played both where it was and allocated anew with the settings in
+ * question: the truth is between the two. With the same settings it was where it was; on a card that is too small for that, it is
+ * not known. */
 static void ask_all_ways(const struct replay *r, const struct replay_question *q, struct replay_answer *a,
 			 struct replay_over_time *o)
 {

@@ -93,8 +93,8 @@ struct replay_over_time {
 	uint64_t allocated[REPLAY_INTERVALS], reserved[REPLAY_INTERVALS];
 };
 
-/* The events of one device, made ready to be played back any number of times. The bytes are needed no more after that, the trace
- * is. NULL with `e` filled: not a trace of events, or this PyTorch or its settings cannot be played back. */
+/* The events of one device, made ready to be played back any number of times. After that, the bytes are no longer needed, but the
+ * trace is. NULL with `e` filled: not a trace of events, or this PyTorch or its settings cannot be played back. */
 struct replay *replay_new(struct trace *t, const void *bytes, size_t len, int device, struct err *e);
 void replay_free(struct replay *r);
 

@@ -20,7 +20,7 @@ struct step {
 	uint64_t addr;
 	uint32_t units;			/* its size; OUTSIDE: what is in use there */
 	uint32_t block;			/* its number */
-	uint32_t stack;			/* of whoever asked */
+	uint32_t stack;			/* of the code that asked */
 	uint32_t acts;			/* of the driver's, until it was done */
 	uint16_t slack;			/* ALLOC: units by which the block was larger than the request */
 	uint8_t kind;			/* enum step_kind */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a program that ran out of memory would have gone on with (see replay_turn.h).
  *
- * The requests just before the failure are looked for earlier in the recording: where as many as possible came in the same order, the loop
- * was as far as now, one or several turns ago. What it did from there on, up to the failure, is a whole turn.
+ * The requests just before the failure are looked for earlier in the recording: where as many as possible came in the same order,
+ * the loop had got as far as now, one or several turns ago. What it did from there on, up to the failure, is a whole turn.
  */
 #include "find/memory/replay_turn.h"
 
@@ -22,7 +22,7 @@ struct turning {
 	bool *freed;			/* per step that allocates */
 	size_t *seq, n;			/* the steps that allocate what comes again in every turn */
 	size_t *at;			/* per step: its place in `seq`, NONE: not in it */
-	size_t then;			/* in `seq`: where the loop was as far as at the failure */
+	size_t then;			/* in `seq`: where the loop had got as far as at the failure */
 	size_t same;			/* so many before both are the same */
 	struct step *out;
 	size_t n_out, cap_out;

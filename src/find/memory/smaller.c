@@ -106,7 +106,7 @@ static void play(struct smaller *s, const struct replay *r, const struct replay_
 	growth_init_alone(&g, r, s->batch, turn);
 	s->largest = largest_find(&l, 1);
 	s->known = !((l.doubts | replay_facts(r)->doubts) & USELESS) && !largest_fits(&l, size, 1) &&	/* with all of it, it did not */
-		   (s->largest || !largest_fits(&l, 1, -1));	/* that none fits is said only if nothing that may grow could change it */
+		   (s->largest || !largest_fits(&l, 1, -1));	/* that none fits is reported only if nothing that may grow could change it */
 	growth_release(&g);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much smaller the batch must be, from one recording. What is told was played back: as a number where the recording shows how large the
- * batch is, else as a part of it.
+ * How much smaller the batch must be, from one recording. What is reported was played back: as a number where the recording shows
+ * how large the batch is, else as a part of it.
  */
 #ifndef CUWHY_SMALLER_H
 #define CUWHY_SMALLER_H
@@ -22,7 +22,7 @@ struct smaller {
 /* On which card, with which settings: `q`. */
 void smaller_find(struct smaller *s, const struct replay *r, const struct replay_question *q);
 
-/* The batch, or as many parts of it as are told apart. */
+/* The batch, or as many parts of it as can be distinguished. */
 uint64_t smaller_whole(const struct smaller *s);
 
 uint64_t smaller_percent(const struct smaller *s);

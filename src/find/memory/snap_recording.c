@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A snapshot as a recording (see snap_recording.h).
  *
- * A tick is an event. Each part of the recording is put together in a list of its own; the lists lie behind one another in the end, with
- * the heap of strings and stacks in front, whose offsets are needed first.
+ * A tick is an event. Each part of the recording is put together in a list of its own; in the end they follow each other, behind
+ * the heap of strings and stacks, whose offsets are needed first.
  */
 #include "find/memory/snap_recording.h"
 
@@ -143,7 +143,7 @@ static void add_block(struct made *m, const struct lived *b)
 	buf_add(&m->blocks, &a, sizeof(a));
 }
 
-/* Freed, but another stream may still use it: nobody else can. */
+/* Freed, but another stream may still use it: it cannot be allocated again. */
 static void add_pending(struct made *m)
 {
 	const struct snapshot *s = m->s;
@@ -339,7 +339,7 @@ static void add_failure(struct made *m, size_t event, uint32_t last)
 	f.request_bytes = e ? e->size : 0;
 	f.free_bytes = e ? e->addr : 0;
 	f.stack = stack_off(m, stack);
-	if (e && snap_in_backward(&m->turns, m->r, event)) {	/* whoever waits for it was last seen here */
+	if (e && snap_in_backward(&m->turns, m->r, event)) {	/* the thread that waits for it was last seen here */
 		f.node_name = m->c10;
 		f.forward_stack = stack_off(m, last);
 	}
@@ -382,7 +382,7 @@ static void add_nodes(struct made *m)
 		m->h.n_nodes_run += m->saved[i] == SAVED_AND_RUN;
 		backward |= m->r->event[i].action == SNAP_ALLOC && snap_in_backward(&m->turns, m->r, i);
 	}
-	m->h.n_nodes_run += backward && !m->h.n_nodes_run;	/* it kept all that it had run */
+	m->h.n_nodes_run += backward && !m->h.n_nodes_run;	/* it kept everything that it had run */
 	while (from > 0 && n < NODES_KEPT)
 		n += m->saved[--from] > 0;
 	for (size_t i = from; i < m->end; i++) {
@@ -475,7 +475,7 @@ static void set_header(struct made *m)
 	m->h.rank = m->h.local_rank = m->h.world_size = m->h.init_result = CW_UNKNOWN;
 	m->h.device_count = 1;
 	m->h.n_blocks = m->h.n_blocks_freed + m->blocks.len / sizeof(struct cw_allocation);
-	m->h.lost_blocks = 1;		/* what was there before the first event may be told wrong */
+	m->h.lost_blocks = 1;		/* what was there before the first event may be wrong */
 	memcpy(m->h.torch_path, m->s->torch_path, sizeof(m->s->torch_path));
 	memcpy(m->h.visible_devices_at_init, CW_NOT_SET, sizeof(CW_NOT_SET));
 	memcpy(m->h.visible_devices_now, CW_NOT_SET, sizeof(CW_NOT_SET));

@@ -2,8 +2,8 @@
  * A snapshot as a recording of one moment: the same blocks, segments, lines and loops, so that what is found in recordings is
  * found in snapshots, by the same code.
  *
- * What a snapshot does not have is told from what it has, or is not there: turns of loops (snap_turns.h), autograd nodes, the size of
- * the card. Nothing that rests on it is exact.
+ * What a snapshot does not have is derived from what it has, or is missing: turns of loops (snap_turns.h), autograd nodes, the
+ * size of the card. Nothing that rests on it is exact.
  */
 #ifndef CUWHY_SNAP_RECORDING_H
 #define CUWHY_SNAP_RECORDING_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Turns of loops, told from the lines of a snapshot's stacks (see snap_turns.h).
+ * Turns of loops, derived from the lines of a snapshot's stacks (see snap_turns.h).
  *
  * The first pass finds the events with which a turn begins, and so the functions that have loops; the second one counts.
  * What a loop inside of a model does is part of one turn of the loop around it, and is not looked at.
@@ -14,8 +14,8 @@
 #include "find/memory/observe_snapshot.h"
 
 #define THREADS_MAX	64	/* told apart by where they begin; the rest counts as one */
-#define LEVELS_MAX	64	/* frames of the user's code above one another */
-#define CHAIN_MAX	12	/* loops around one another, as in recordings */
+#define LEVELS_MAX	64	/* nested frames of the user's code */
+#define CHAIN_MAX	12	/* nested loops, as in recordings */
 
 /* A line that has one statement may allocate several times in it. So often, it is a loop: [f(x) for x in y]. */
 #define SAME_LINE_TURNS	8
@@ -148,7 +148,7 @@ static bool is_of_visit(const struct walk *w, size_t event, const struct level *
 	return counts(&w->r->event[event]) && levels_of(c) > at && w->x->frames[c->first + at] == l->frame;
 }
 
-/* Does the line call something else here than where it was come to? */
+/* Does the line call something else here than when it was first reached? */
 static bool is_other_call(const struct walk *w, uint32_t stack, uint32_t first, uint32_t at)
 {
 	const struct snap_calls *a = &w->x->calls[stack], *b = &w->x->calls[first];

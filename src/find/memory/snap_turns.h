@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * In which turn of the program's loops each event of a snapshot happened, told from lines of code.
+ * In which turn of the program's loops each event of a snapshot happened, derived from lines of code.
  *
  * A snapshot has no turns, but every allocation has its stack. While the callers of a function stay where they are, lines of
  * that function come in the order of the code; where they go back, a loop has turned. Nested loops of one function are counted as
@@ -50,7 +50,7 @@ static inline bool snap_in_backward(const struct snap_turns *x, const struct sna
 void snap_turns_find(struct snap_turns *x, const struct snap_replay *r, size_t end);
 void snap_turns_release(struct snap_turns *x);
 
-/* Which blocks of a snapshot autograd seems to have saved for backward, told from how long they lived.
+/* Which blocks of a snapshot autograd seems to have saved for backward, judging by how long they lived.
  *
  * Without gradients, what a model makes on its way is freed before it returns, and its result stays. With gradients, much of it
  * stays until backward has run. A snapshot does not say more. */

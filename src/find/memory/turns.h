@@ -35,7 +35,8 @@ const struct turn *turn_to_name(const struct turn *turns, size_t n);
 const char *turns_in_words(const struct trace *t, const struct turn *turns, size_t n, struct pool *pool);
 
 /* A site's live blocks by the turn of one loop in which they were allocated, oldest turn first. Turns of an inner loop are
- * apart if those of the loops around it are: `outer` counts the first of these. Loops of several threads are not told apart. */
+ * separate if those of the loops around it are: `outer` counts the first of these. Loops of several threads are not
+ * distinguished. */
 struct turn_share {
 	uint32_t turn;
 	uint32_t outer;			/* turn of the outermost loop; the same as `turn` if that is this loop */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Failures that somebody tells in a sentence (see complaint.h).
+ * Failures that are described in a sentence (see complaint.h).
  */
 #include "find/words/complaint.h"
 
@@ -16,7 +16,7 @@
 
 #define SUFFIX_MAX 8	/* "safetens…": longer ones are words of a name with dots */
 
-/* "gpu.json", "cuda_12.yaml": the name of somebody's file. A library's is not, nor is a module's, "torch.cuda.amp". */
+/* "gpu.json", "cuda_12.yaml": the name of a user's file. A library's is not, nor is a module's, "torch.cuda.amp". */
 static bool is_file_name(const char *name, size_t len)
 {
 	const char *dot = memrchr(name, '.', len);

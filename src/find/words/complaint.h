@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Failures that somebody tells in a sentence instead of showing them: "GPU memory grows until it runs out".
+ * Failures that are described in a sentence instead of shown: "GPU memory grows until it runs out".
  */
 #ifndef CUWHY_TEXT_COMPLAINT_H
 #define CUWHY_TEXT_COMPLAINT_H
@@ -12,7 +12,7 @@ bool names_gpu(const char *s);
 /* A sentence, or several: most of its words are plain. */
 bool is_prose(const char *s);
 
-/* Somebody speaks of themselves: "I", "our". */
+/* The writer speaks of themselves: "I", "our". */
 bool says_i(const char *line);
 
 /* One of the sentences in the line says that something about a GPU fails. */

@@ -105,7 +105,7 @@ static bool agree(const struct item *a, const struct item *b)
 	if (a->code == b->code || !strcmp(cuda_error_text(a->code), cuda_error_text(b->code)))
 		return true;
 	if ((a->kind == WORDS && a->code == CODE_UNKNOWN) || (b->kind == WORDS && b->code == CODE_UNKNOWN))
-		return true;	/* whoever does not know a code says so */
+		return true;	/* a program that does not know a code says so */
 	return numbered &&
 	       (text_number_today(number) == other || (number == OLD_LAUNCH_FAILED && other == CODE_LAUNCH_FAILED));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Does an error line contradict itself? Its number, the name of the code and CUDA's words for it are separate facts: where two of them
- * that belong together mean different codes, one was made up, edited or translated wrongly, and nobody can say which.
+ * that belong together mean different codes, one was made up, edited or translated wrongly, and it is not known which.
  */
 #ifndef CUWHY_TEXT_CONTRADICTION_H
 #define CUWHY_TEXT_CONTRADICTION_H

@@ -18,7 +18,7 @@
 #define PAIR_MAX	(2 * WORD_MAX + 1)
 #define FAILING		2	/* times that a word of a line that says what failed counts; as learned */
 #define WORDS_SHOWN	4
-#define WORDS_ALIKE	4	/* with 2, as many reports have the right cause first, but short errors that nobody knows get one, too */
+#define WORDS_ALIKE	4	/* with 2, as many reports have the right cause first, but short errors that are not known get one, too */
 
 #define NO_FAILURE	"none"	/* the row of clean logs and unrelated failures */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which causes a text is like, by its words alone (kb/words.def).
  *
- * A last resort: for an error that no rule knows, and for failures that somebody tells in sentences. It is never more than possible. Clean logs
- * and unrelated failures have a row, too.
+ * A last resort: for an error that no rule knows, and for failures that are described in sentences. It is never more than
+ * possible. Clean logs and unrelated failures have a row, too.
  */
 #ifndef CUWHY_TEXT_LIKENESS_H
 #define CUWHY_TEXT_LIKENESS_H

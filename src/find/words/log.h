@@ -94,11 +94,11 @@ struct text_event {
 	bool listed;		/* an item or a question is about it */
 	bool heading;		/* it is underlined */
 	bool cited;		/* in the middle of a sentence */
-	bool in_sentence;	/* somebody speaks of it in their own words */
+	bool in_sentence;	/* it is described in the words of a person */
 	uint64_t after, after_last;	/* lines of its process that show progress after it; the order of the last one */
 	uint64_t at;		/* bytes of its input before it */
 	uint64_t shape;		/* of the last line before it that shows progress; 0 = none */
-	bool collected;		/* its own line has a time: whoever collects the lines wrote it, when a line arrived */
+	bool collected;		/* its own line has a time: the program that collects the lines wrote it, when a line arrived */
 	double bar, bar_of;	/* the last progress bar after it: so many steps, of so many */
 	bool live;		/* and they were written after it: what standard output had buffered follows the end of a program */
 	bool handled;		/* and the log ends with them */

@@ -129,7 +129,7 @@ bool log_handled(const struct text_log *l, const struct text_event *e)
 	return false;
 }
 
-/* In a few lines, a citation is all that somebody says about an error. */
+/* In a few lines, a citation may be all that is said about an error. */
 #define FEW_LINES 4
 
 bool log_document(const struct text_log *l)

@@ -105,7 +105,7 @@ struct runs {
 	uint64_t progress;	/* lines that show it, in all of them */
 };
 
-/* Failures that are told, not shown. */
+/* Failures that are described, not shown. */
 struct told {
 	struct text_hit complaint;	/* the first sentence that may be one */
 	uint64_t complaint_order;	/* its line's */
@@ -118,7 +118,7 @@ struct told {
 	struct text_hit trouble;	/* the first line about a GPU that says that something failed, whatever its writer calls it */
 	uint64_t trouble_progress;	/* lines that showed progress before it */
 	bool opening, first;	/* only sentences so far; so it was when the complaint came */
-	bool person;		/* somebody speaks of themselves */
+	bool person;		/* the writer speaks of themselves */
 };
 
 /* What is read, and how far. */

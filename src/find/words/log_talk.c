@@ -113,7 +113,7 @@ static void start_message(struct text_log *l, struct talk *t, const struct text_
 	t->traceback.n = 0;
 }
 
-/* A message that somebody copied without the exception's name: in backticks, or as the beginning of the text. */
+/* A message that was copied without the exception's name: in backticks, or as the beginning of the text. */
 static const char *copied_message(const struct text_log *l, const char *s)
 {
 	const char *at = strchr(s, '`');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Failures that are told, not shown: sentences, and lines that a program calls errors in its own words (see log.h).
+ * Failures that are described, not shown: sentences, and lines that a program calls errors in its own words (see log.h).
  */
 
 #include "find/words/complaint.h"

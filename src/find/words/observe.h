@@ -28,7 +28,7 @@ void text_observe(struct casefile *c, const struct text_view *v);
 #define WORDS_RAISED "the exception"
 void words_observe(struct casefile *c, const struct text_view *v);
 
-/* And which causes its words speak for. `told`: a failure that is told, not shown; NULL: none is. */
+/* And which causes its words speak for. `told`: a failure that is described, not shown; NULL: none is. */
 void text_observe_failure(struct casefile *c, const struct text_view *v, const struct text_hit *told);
 
 /* What `e` is beside `first` (NULL: there is none), and its line: "an earlier run in the text failed with: …". */

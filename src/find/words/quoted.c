@@ -158,7 +158,7 @@ bool quoted_item(const char *s)
 	return says(s, SAID_item);
 }
 
-/* "rmsnorm fails with `cudaErrorIllegalAddress` on large tensors": somebody reports it. */
+/* "rmsnorm fails with `cudaErrorIllegalAddress` on large tensors": it is reported. */
 static bool told_as_failure(const char *line, const char *s)
 {
 	const char *after;

@@ -25,7 +25,7 @@ static struct order_place *place_named(const struct kb *kb, const char *name)
 	return NULL;
 }
 
-/* Most likely the cause was deleted or renamed, and whoever did it sees this first. */
+/* Most likely the cause was deleted or renamed, and the person who did it sees this first. */
 static int name_missing(const struct over *o, struct err *e)
 {
 	const char *name = AT(o->name), *file = AT(o->file);

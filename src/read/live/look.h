@@ -27,7 +27,7 @@ struct look_options {
 #define LOOKS		6u
 #define LOOKS_MOST	(4 * LOOKS)	/* where a thread hardly got a processor between them */
 #define LOOK_WINDOW_NS	1000000000u
-#define NATIVE_THREADS	4096u	/* 64 MiB; of further ones only what Python and the kernel say is told */
+#define NATIVE_THREADS	4096u	/* 64 MiB; for further ones only what Python and the kernel say is reported */
 
 struct seen_frame {
 	struct py_raw raw;

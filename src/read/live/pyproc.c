@@ -422,8 +422,8 @@ static uint64_t mix_pointee(struct pyproc *p, uint64_t h, uint64_t at, size_t fr
 
 #define OWN_WORDS 6	/* of an object, that are looked at */
 
-/* The words of an object that are its own, without its reference count; what lies behind it is somebody else's. Returns how many there are
- * with that one; 0 = it cannot be read. */
+/* The words of an object that are its own, without its reference count; what lies behind it belongs to another object. Returns
+ * how many there are with that one; 0 = it cannot be read. */
 static size_t own_words(struct pyproc *p, uint64_t object, uint64_t w[OWN_WORDS])
 {
 	uint64_t basic = 0, item = 0, flags = 0, n;

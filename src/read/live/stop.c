@@ -37,7 +37,7 @@ struct job {
 	int rc;
 };
 
-/* While somebody's thread is stopped, nothing should keep us from letting it go on. Root may say so to the kernel. */
+/* While a thread is stopped, nothing should delay us in letting it go on. Root can ask the kernel for that. */
 static void hurry(void)
 {
 	const struct sched_param p = {.sched_priority = 1};
@@ -104,8 +104,9 @@ static bool may_be_made_again(long call)
 
 #define CALL_AGAIN (-514)	/* ERESTARTNOHAND, of the kernel: again, but EINTR if a handler is going to run */
 
-/* It had fallen asleep in a call since it was seen running. Nobody has to know: the kernel is told what select() tells it. */
-static void mend_call(pid_t tid, const struct user_regs_struct *regs)
+/* It has fallen asleep in a call since it was seen running. The program must not notice: the kernel gets the error code with
+ * which select() asks to be restarted. */
+static void restart_call(pid_t tid, const struct user_regs_struct *regs)
 {
 	if ((long)regs->rax == -EINTR && may_be_made_again((long)regs->orig_rax))
 		ptrace(PTRACE_POKEUSER, tid, (void *)offsetof(struct user, regs.rax), (void *)(long)CALL_AGAIN);
@@ -119,7 +120,7 @@ static bool read_registers(pid_t tid, struct stopped *s)
 
 	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &io) != 0 || io.iov_len != sizeof(regs))
 		return false;
-	mend_call(tid, &regs);
+	restart_call(tid, &regs);
 	*s = (struct stopped){.sp = regs.rsp,
 			      .pc = regs.rip,
 			      .reg = {regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,

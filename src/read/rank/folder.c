@@ -745,7 +745,7 @@ int job_file_write(int folder, const char *name, const char *text, size_t n)
 	rc = write_all(fd, text, n);
 	if (rc == 0 && fsync(fd) != 0)
 		rc = -errno;
-	if (close(fd) != 0 && rc == 0)	/* where a network file system tells of a full disk */
+	if (close(fd) != 0 && rc == 0)	/* where a network file system reports a full disk */
 		rc = -errno;
 	if (rc == 0 && renameat(folder, beside, folder, name) != 0)
 		rc = -errno;

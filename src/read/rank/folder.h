@@ -54,7 +54,7 @@ void job_free(struct job *j);
 /* The whole verdict of a rank, which lies beside its file; the caller owns it. NULL = there is none, or it is not to be trusted. */
 json_t *job_verdict_read(const struct job *j, const struct job_attempt *a, const struct job_rank *r);
 
-/* Adds what another source tells of a rank. */
+/* Adds what another source knows about a rank. */
 void job_attempt_add(struct job_attempt *a, const struct job_rank *r);
 void job_attempt_sort(struct job_attempt *a);
 /* A file of this rank was there, but could not be read. JOB_UNKNOWN: of no rank. */

@@ -108,7 +108,7 @@ static bool ascending(const struct job_comm *c)
 	return true;
 }
 
-/* What nobody wrote is not believed: one that contradicts itself says nothing. */
+/* A file that contradicts itself was damaged or made up: nothing in it is believed. */
 static bool comm_is_sane(const struct job_comm *c)
 {
 	if (!c->id || !*c->id || c->n_marks > READ_MARKS || c->n_calls > READ_CALLS || c->done > c->called ||
@@ -127,7 +127,7 @@ bool job_rank_is_snapshot(const struct job_rank *r)
 	return r->state == JOB_RUNNING && r->node_known;
 }
 
-/* A shell whose program was ended by a signal says so with its own status. Other numbers above 128 are somebody's own. */
+/* A shell whose program was ended by a signal says so with its own status. Other numbers above 128 are a program's own. */
 static int signal_of_status(int status)
 {
 	switch (status - 128) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What one process of a job left behind: who it is, how it ended and why, where it was in its collectives. The shape of a
- * file in a job folder (docs/jobs.md), and of everything else that tells of a rank.
+ * file in a job folder (docs/jobs.md), and of everything else that has data about a rank.
  *
  * All times are nanoseconds of the machine's CLOCK_MONOTONIC, which only processes with the same `boot` share.
  */
@@ -67,7 +67,7 @@ struct job_rank {
 	int exit, signal;
 	/* the failure; cause NULL = none */
 	const char *cause, *sure, *title, *where, *because;
-	bool own;			/* it is this process's own, not only an exception that tells of others */
+	bool own;			/* it is this process's own failure, not only an exception about others */
 	uint64_t failed_ns;
 	const char *exception, *message;	/* that ended it */
 	const char *of_peers;		/* the exception says that another process is gone or did not come: our words for it */

@@ -422,7 +422,7 @@ static int build_set(void *it, uint32_t dict, const struct pickle_value *v, size
 	return 0;
 }
 
-/* Frames, the innermost first. Writers append up to 1000 at once; what comes later are outer ones that nobody needs. */
+/* Frames, the innermost first. Writers append up to 1000 at once; what comes later are outer ones that are not needed. */
 static int append_frames(struct snap_build *b, uint32_t list, const struct pickle_value *v, size_t n)
 {
 	uint32_t frames[1000], id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prefixes of lines that nobody told us about: their shape is learned from the lines of a traceback, which are known to begin with
- * "Traceback" and "  File", or from what all lines of a text begin with. Digits and the spaces between words may differ.
+ * Prefixes of lines that are not known in advance: their shape is learned from the lines of a traceback, which are known to begin
+ * with "Traceback" and "  File", or from what all lines of a text begin with. Digits and the spaces between words may differ.
  */
 #ifndef CUWHY_TEXT_PREFIX_H
 #define CUWHY_TEXT_PREFIX_H

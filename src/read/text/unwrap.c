@@ -20,7 +20,7 @@ unsigned unwrap_columns(const char *s, size_t len)
 {
 	unsigned n = 0;
 
-	if (len > 16 * WIDTH_MAX)	/* nobody wraps there */
+	if (len > 16 * WIDTH_MAX)	/* no program wraps there */
 		return (unsigned)len;
 	for (size_t i = 0; i < len; i++) {
 		if (s[i] == 033 && i + 1 < len && s[i + 1] == '[')

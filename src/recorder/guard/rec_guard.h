@@ -18,7 +18,7 @@
 #define GUARD_PATTERN_ODD	0xffu
 
 enum guard_given { GIVEN_NOT, GIVEN_IN_TABLE, GIVEN };	/* IN_TABLE: its address was copied to the GPU, among other data */
-/* READY: mapped in advance, nobody has it yet. KEPT: freed, and a graph may use it. */
+/* READY: mapped in advance, not yet handed out. KEPT: freed, and a graph may use it. */
 enum guard_state { GUARD_UNUSED, GUARD_MAKING, GUARD_READY, GUARD_LIVE, GUARD_KEPT, GUARD_FREED };
 
 struct guarded {
@@ -40,7 +40,7 @@ struct guarded {
 	bool mapped;
 	bool torch;
 	bool filled;			/* all of it held the pattern at first */
-	bool own;			/* an allocator or a library has it for itself: what is in it is nobody's result */
+	bool own;			/* an allocator or a library keeps it for itself: what is in it is no result */
 	uint8_t given;			/* enum guard_given: has a kernel or a copy had a pointer to it? */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Guard mode: the pattern behind allocations, and in memory that nobody has written yet.
+ * Guard mode: the pattern behind allocations, and in memory that has not been written yet.
  *
  * The hardware notices an access beyond the last page. Between the end of an allocation and the end of its page there
  * are a few bytes when its size is no multiple of the alignment: they hold a pattern, which is compared when the
@@ -21,7 +21,7 @@
 #define COPY_WORDS	16u	/* CUDA_MEMCPY2D; of CUDA_MEMCPY3D the part with the source */
 
 static struct check_device {
-	uint64_t stream;		/* our own: it waits for nobody, and nobody waits for it */
+	uint64_t stream;		/* our own: it waits for no other stream, and none waits for it */
 	uint8_t *slots, *piece;		/* pinned */
 	bool ready;
 } devices[CW_MAX_DEVICES];

@@ -41,7 +41,7 @@ static struct queue {
 	struct batch open[OPEN], closed[BATCHES];
 	uint32_t closing;		/* threads that are about to add one */
 	uint32_t n;			/* of closed, the oldest first; only who has the step lock takes one away */
-	uint64_t given_up;		/* number of the last one that was waited for in vain */
+	uint64_t given_up;		/* number of the last one whose wait timed out */
 } queues[CW_MAX_DEVICES];
 static _Atomic uint32_t pending;	/* freed and still mapped */
 static _Atomic uint64_t closed, finished;	/* numbers of batches */
@@ -281,8 +281,8 @@ static uint64_t batches_step(int device, uint64_t last, bool wait, uint32_t most
 	return newest;
 }
 
-/* The same, until none is left. What a stream waits for may be what this thread does next: a launch, a word in memory. So there is an
- * end to it, and what was waited for in vain is not waited for again. */
+/* The same, until none is left. What a stream waits for may be what this thread does next: a launch, a word in memory. So the
+ * wait has a limit, and what it did not see the end of is not waited for again. */
 static bool batches_wait(int device)
 {
 	struct queue *d = &queues[device];

@@ -346,7 +346,7 @@ void pages_unmap(const struct guarded *r)
 		handle_keep(r->handle, r->len, r->device);
 }
 
-/* Maps one, unless somebody needs all memory that is kept: what is being mapped is on no list. */
+/* Maps one, unless an allocation needs all memory that is kept: what is being mapped is on no list. */
 static bool prepare_one(void)
 {
 	uint32_t turn = atomic_load(&peers_turn), i;

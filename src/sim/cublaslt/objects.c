@@ -56,7 +56,7 @@ static int set_attribute(void *object, const struct attribute *list, int number,
 	return BLAS_SUCCESS;
 }
 
-/* With no bytes asked for, only the size is told. */
+/* With no bytes asked for, only the size is returned. */
 static int get_attribute(const void *object, const struct attribute *list, int number, void *value, size_t bytes,
 			 size_t *written)
 {

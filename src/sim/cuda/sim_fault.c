@@ -182,7 +182,7 @@ void sim_fault_raise(const struct sim_op *op, const struct sim_fault *fault)
 	struct sim_fault seen = *fault;
 	bool dumped = false;
 
-	/* a store that goes astray is told of when its warp has exited, and then the grid is gone, too */
+	/* a stray store is reported when its warp has exited, and then the grid is gone, too */
 	seen.gone = sim.config.late_dumps && fault->code == SIM_ILLEGAL_ADDRESS && !fault->asked &&
 		    op->kind == SIM_OP_KERNEL && sim_code_has_place(op->u.kernel.func->row);
 	if (fault->insn == SIM_INSN_ASSERT)

@@ -9,8 +9,8 @@
 #define CANDIDATES 3	/* as many as an answer shows */
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* Of 261 reports for which the rules and the message only had possible causes, in an order: in how many each place was right. Others were
- * at a later place, or elsewhere, like the last one here at best. */
+/* Of 261 reports for which the rules and the message only had possible causes, in an order: in how many the cause at each place
+ * was right. Causes at later places count like the last one here. */
 static const double right_at[] = {196, 26, 10};
 static const struct { uint32_t code; const char *causes; } codes[] = {
 #define CODE_NOTE(code, note, causes) {code, causes},
@@ -69,7 +69,7 @@ static double likelihood(const struct casefile *f, const struct cause *c, size_t
 	const struct likeness *like = like_of(f, c);
 	size_t last = COUNT(right_at) - 1;
 
-	/* without words in common, it is no more alike than the one that is least */
+	/* a cause without words in common counts like the least likely one that has some */
 	return (like ? like->weight : f->like[f->n_like - 1].weight) +
 	       log(right_at[place < last ? place : last] / right_at[last]);
 }

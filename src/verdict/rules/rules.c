@@ -132,8 +132,8 @@ static bool has_one_over(const struct matches *m, size_t first, size_t which)
 	return false;
 }
 
-/* The most certain first, then the one with more evidence; among equals, one that no other is over; if there are several,
- * the first by id. */
+/* The most certain first, then the one with more evidence. Of equal ones, one that no other comes before (`over`); if several are
+ * left, the first by id. */
 static void order_matches(struct matches *m)
 {
 	xsort(m->list, m->n, sizeof(*m->list), by_evidence_and_id);

@@ -12,7 +12,7 @@
 
 #define TEXT_MAX (64 << 10)	/* one expanded sentence */
 
-/* "the status is " helps nobody; `is set to ""` does. */
+/* "the status is " is no help; `is set to ""` is. */
 static bool put_text(struct buf *out, const char *text)
 {
 	if (!text[strspn(text, " \t\n")] && !(out->len && out->data[out->len - 1] == '"'))
