@@ -25,10 +25,11 @@
 #include "find/fault/culprit.h"
 #include "read/machine/machine.h"
 #include "find/host/observe.h"
+#include "find/failure/blamed.h"
 #include "find/failure/incident.h"
 #include "find/memory/memory_map.h"
 #include "find/memory/over_time.h"
-#include "find/memory/pieces.h"
+#include "find/memory/neighbors.h"
 #include "find/failure/place.h"
 #include "find/memory/playback.h"
 #include "read/recording/trace.h"
@@ -37,7 +38,6 @@
 #include "find/fault/fault.h"
 #include "verdict/verdict.h"
 #include "base/format.h"
-#include "show/blamed.h"
 #include "show/page_blocks.h"
 #include "show/page_causes.h"
 #include "show/page_flame.h"
@@ -52,8 +52,6 @@
 #define LAUNCH_LANES_MAX 64
 #define WAITS_MAX	200
 #define FAILURE_TEXT	300	/* bytes */
-#define NEAR_DRIVER	3	/* allocations on each side of an address */
-#define NEAR_TORCH	4
 #define FAULT_LANES_MAX	1024
 #define RUNS_MAX	4000	/* per segment map */
 #define GPUS_MAX	64
@@ -396,7 +394,7 @@ static json_t *drawn_json(struct drawn *d)
 
 	while (n && l[n - 1]->ticks > d->until)
 		n--;
-	blamed = blamed_among(d->t, d->v, l, n);	/* it may be older than the launches that are drawn */
+	blamed = blamed_among(d->t, &d->v->c, l, n);	/* it may be older than the launches that are drawn */
 	first = n > LAUNCHES_MAX ? n - LAUNCHES_MAX : 0;
 	if (blamed < first)
 		json_array_append_new(list, launch_json(d, l[blamed], true));
@@ -473,78 +471,28 @@ static const char *memory_text(uint16_t kind)
 	}
 }
 
-struct around {
-	struct trace *t;
-	struct page_words *lines;
-	uint64_t address;
-	json_t *list;
-};
-
-static void add_neighbor(struct around *a, const struct piece *p, const char *state)
+static json_t *neighbor_json(struct trace *t, struct page_words *lines, const struct piece *p, const char *state)
 {
-	int freed = page_line(a->t, a->lines, p->free_stack), made = page_line(a->t, a->lines, p->stack);
+	int freed = page_line(t, lines, p->free_stack), made = page_line(t, lines, p->stack);
 
-	json_array_append_new(a->list,
-			      JSON_OF(J_TEXT("state", state), J_HEX("address", p->addr), J_BYTES("size", p->size),
-				      J_TEXT("kind", memory_text(p->kind)), J_INT("made", made), J_INT("freed", freed),
-				      J_BOOL("after", p->freed_after), J_INT("device", p->device),
-				      J_BOOL("torch", p->kind == CW_MEM_TORCH)));
-}
-
-/* Those that contain the address, and `each` on both sides; address ranges without memory do not count. */
-static void add_near(struct around *a, const struct pieces *p, size_t each)
-{
-	size_t above = 0;
-
-	while (above < p->n && p->list[above].addr <= a->address)
-		above++;
-	for (size_t i = above > each + 1 ? above - each - 1 : 0; i < above + each && i < p->n; i++)
-		if (p->list[i].kind != CW_MEM_RESERVED)
-			add_neighbor(a, &p->list[i], "live");
-}
-
-static void add_live(struct around *a, uint64_t when)
-{
-	struct pieces torch, driver;
-
-	pieces_of_torch(&torch, a->t, when);
-	pieces_of_driver(&driver, a->t);
-	add_near(a, &driver, NEAR_DRIVER);
-	add_near(a, &torch, NEAR_TORCH);
-	pieces_free(&torch);
-	pieces_free(&driver);
-}
-
-/* When the kernel was launched, otherwise when the program noticed: until then memory could be freed. */
-static uint64_t fault_moment(struct trace *t, const struct verdict *v)
-{
-	const struct cw_launch *l = blamed_launch(t, v);
-	const struct cw_failure *const *f;
-	size_t n = trace_failures(t, &f);
-
-	if (l && !(l->flags & CW_LAUNCH_CAPTURED))	/* a captured one ran later */
-		return l->ticks;
-	for (size_t i = 0; i < n; i++)
-		if (f[i]->mono_ns >= v->time_ns)
-			return f[i]->ticks;
-	return UINT64_MAX;
+	return JSON_OF(J_TEXT("state", state), J_HEX("address", p->addr), J_BYTES("size", p->size),
+		       J_TEXT("kind", memory_text(p->kind)), J_INT("made", made), J_INT("freed", freed),
+		       J_BOOL("after", p->freed_after), J_INT("device", p->device),
+		       J_BOOL("torch", p->kind == CW_MEM_TORCH));
 }
 
 static json_t *neighbors_json(struct trace *t, const struct verdict *v, struct page_words *lines)
 {
-	struct around a = {.t = t, .lines = lines, .address = v->c.fault_address};
-	uint64_t when = fault_moment(t, v);
-	struct piece freed;
+	struct neighbors n;
+	json_t *list;
 
 	if (!fact_known(&v->c, FACT_fault_address))
 		return json_null();
-	a.list = json_array();
-	add_live(&a, when);
-	if (piece_freed_by_torch(t, a.address, when, &freed))
-		add_neighbor(&a, &freed, "freed");
-	if (piece_freed_by_driver(t, a.address, when, &freed))
-		add_neighbor(&a, &freed, "freed");
-	return a.list;
+	neighbors_find(&n, t, v->c.fault_address, blamed_moment(t, &v->c, v->time_ns));
+	list = json_array();
+	for (size_t i = 0; i < n.n; i++)
+		json_array_append_new(list, neighbor_json(t, lines, &n.list[i], i < n.n_live ? "live" : "freed"));
+	return list;
 }
 
 static json_t *fault_lanes_json(const struct culprit *c)
@@ -571,31 +519,17 @@ static bool has_memory(struct trace *t, int device)
 	return (m && (m->peak_allocated || m->driver_peak || m->n_oom)) || ledger_oom(t, device);
 }
 
-static void raise_to(uint64_t *a, uint64_t b)
-{
-	*a = b > *a ? b : *a;
-}
-
-static json_t *samples_json(struct trace *t, int device)
+static json_t *samples_json(struct trace *t, int device, struct pool *pool)
 {
 	json_t *time = json_array(), *allocated = json_array(), *reserved = json_array(), *driver = json_array();
-	const struct cw_sample *s;
-	size_t n, each;
+	size_t n;
+	const struct cw_sample *s = over_time_samples(t, device, PAGE_SAMPLES_MAX, &n, pool);
 
-	trace_timeline(t, device, &s, &n);
-	each = n / PAGE_SAMPLES_MAX + 1;
-	for (size_t i = 0; i < n; i += each) {
-		struct cw_sample most = s[i];
-
-		for (size_t k = i + 1; k < i + each && k < n; k++) {
-			raise_to(&most.allocated, s[k].allocated);
-			raise_to(&most.reserved, s[k].reserved);
-			raise_to(&most.driver, s[k].driver);
-		}
-		json_array_append_new(time, json_bytes(trace_ns(t, most.ticks) / 1000));
-		json_array_append_new(allocated, json_bytes(most.allocated));
-		json_array_append_new(reserved, json_bytes(most.reserved));
-		json_array_append_new(driver, json_bytes(most.driver));
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(time, json_bytes(trace_ns(t, s[i].ticks) / 1000));
+		json_array_append_new(allocated, json_bytes(s[i].allocated));
+		json_array_append_new(reserved, json_bytes(s[i].reserved));
+		json_array_append_new(driver, json_bytes(s[i].driver));
 	}
 	return JSON_OF(J_VALUE("us", time), J_VALUE("allocated", allocated), J_VALUE("reserved", reserved),
 		       J_VALUE("driver", driver));
@@ -603,7 +537,7 @@ static json_t *samples_json(struct trace *t, int device)
 
 static json_t *device_timeline(struct trace *t, const struct ledger *l, struct pool *pool)
 {
-	json_t *j = samples_json(t, l->device);
+	json_t *j = samples_json(t, l->device, pool);
 	struct over_time o;
 
 	over_time_build(&o, t, l->device, l, pool);
@@ -685,20 +619,13 @@ static json_t *map_json(const struct memory_map *m, struct page_words *lines, co
 		       J_BYTES("left_out_free", m->left_out_free));
 }
 
-/* At the time of the ledger; the blocks at a peak are not recorded, so in that case the end is drawn. */
-static json_t *device_map(struct trace *t, const struct ledger *l, const struct cw_failure *f, struct page_words *lines,
-			  struct pool *pool)
+static json_t *device_map(struct trace *t, const struct ledger *l, struct page_words *lines, struct pool *pool)
 {
 	static const struct map_limits limits = {PAGE_SEGMENTS_MAX, RUNS_MAX};
-	bool oom = l->at == LEDGER_OOM && f;
-	const struct cw_memory_now *now = trace_memory(t, l->device);
 	struct memory_map m;
-	json_t *j;
+	bool oom = memory_map_of(&m, t, l, &limits, pool);
+	json_t *j = map_json(&m, lines, trace_header(t)->cwd);
 
-	memory_map_build(&m, t, l->device, oom ? f->ticks : UINT64_MAX,
-			 oom ? failure_in_backward(t, f) : !trace_header(t)->exit_known,
-			 oom ? l->reserved : now ? now->reserved : 0, &limits, pool);
-	j = map_json(&m, lines, trace_header(t)->cwd);
 	JSON_ADD(j, J_TEXT("at", oom ? "oom" : "end"));
 	return j;
 }
@@ -707,16 +634,15 @@ static json_t *device_json(struct trace *t, int device, const struct process_end
 {
 	const struct cw_header *h = trace_header(t);
 	const struct cw_failure *f = ledger_oom(t, device);
-	enum ledger_at at = f ? LEDGER_OOM : trace_memory(t, device)->peak_allocated ? LEDGER_PEAK : LEDGER_END;
 	struct ledger_seen seen;
 	struct pool pool = {0};
 	struct ledger l;
 	json_t *timeline, *map, *ledger;
 
 	ledger_seen_from(&seen, f ? end->usage : NULL, &h->device[device], h->pid, &pool);
-	ledger_build(&l, t, device, at, f, &seen, &pool);
+	ledger_build(&l, t, device, ledger_moment(t, device), f, &seen, &pool);
 	timeline = device_timeline(t, &l, &pool);
-	map = device_map(t, &l, f, lines, &pool);
+	map = device_map(t, &l, lines, &pool);
 	ledger = device_ledger(&l, t);		/* last, because it trims the ledger */
 	pool_release(&pool);
 	return JSON_OF(J_INT("device", device), J_TEXT("name", h->device[device].name), J_VALUE("timeline", timeline),
