@@ -143,6 +143,9 @@ bool ledger_build_epoch(struct ledger *l, struct trace *t, int device, uint64_t 
 /* A device's most recent out-of-memory failure; NULL when there was none. `device` -1 = any. */
 const struct cw_failure *ledger_oom(const struct trace *t, int device);
 
+/* The moment that counts: when memory ran out, else when PyTorch held the most, else the end. */
+enum ledger_at ledger_moment(struct trace *t, int device);
+
 /* It requested host memory, not device memory. */
 bool failure_is_host(const struct cw_failure *f);
 

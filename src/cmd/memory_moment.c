@@ -119,20 +119,11 @@ bool memory_device_used(struct trace *t, int device)
 	return ledger_oom(t, device) != NULL;
 }
 
-static enum ledger_at moment_at(const struct memory_moment *m, int device)
-{
-	if (m->when.given)
-		return m->when.at;
-	if (ledger_oom(m->trace, device))
-		return LEDGER_OOM;
-	return trace_memory(m->trace, device)->peak_allocated ? LEDGER_PEAK : LEDGER_END;
-}
-
 bool memory_moment_ledger(struct ledger *l, const struct memory_moment *m, int device, struct pool *pool)
 {
 	const struct cw_header *h = trace_header(m->trace);
 	const struct cw_failure *f = ledger_oom(m->trace, device);
-	enum ledger_at at = moment_at(m, device);
+	enum ledger_at at = m->when.given ? m->when.at : ledger_moment(m->trace, device);
 	struct ledger_seen seen;
 
 	if (at == LEDGER_TIME) {

@@ -14,12 +14,12 @@
 #include "base/str.h"
 #include "case/signature.h"
 #include "compat/cuda_errors.h"
+#include "find/failure/blamed.h"
 #include "find/failure/incident.h"
 #include "find/failure/place.h"
 #include "read/recording/trace.h"
 #include "read/recording/trace_memory.h"
 #include "verdict/verdict.h"
-#include "show/blamed.h"
 
 #define LANES_MAX	1024	/* rows of one process; the rest share the last one */
 #define WIDTH_NS	2000	/* how wide an event is drawn: its duration is not recorded */
@@ -374,7 +374,7 @@ void chrometrace_process(struct chrometrace *c, struct trace *t, const struct ve
 	w->t = t;
 	w->pid = h->pid;
 	w->start_ns = h->clock0.mono_ns;
-	w->blamed = v ? blamed_launch(t, v) : NULL;
+	w->blamed = v ? blamed_launch(t, &v->c) : NULL;
 	put_process_names(w);
 	put_work(w);
 	n = trace_failures(t, &f);

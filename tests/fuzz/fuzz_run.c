@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: any bytes as the code of a kernel, executed (src/find/fault/sass_run.c), to an instruction and to its end.
+ * Fuzz target: any bytes as the code of a kernel, executed: to an instruction and to its end (src/find/fault/sass_run.c), and the straight
+ * line that leads to an instruction (sass_line.c).
  *
  * The first byte chooses the architecture and whether there is memory, the next 48 are parameters; the rest is code.
  * Built by libFuzzer (tests/fuzz/fuzz.sh), and with driver.c as a plain program over the corpus.
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "find/fault/sass_run.h"
+#include "find/fault/sass_line.h"
 #include "tests/unit/assert_make.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -69,9 +70,35 @@ static void trace(const struct sass_thread *t)
 	sass_runner_close(r);
 }
 
+/* With and without registers: where none could be compared, they make no difference to an address that the code alone says. */
+static void follow(struct sass_thread *t, uint64_t pc, const uint8_t *code, struct bytes regs)
+{
+	struct sass_line *l = sass_line_open(t->image, t->arch, pc);
+	uint64_t alone = 0, with = 0, constant;
+	enum sass_answer a, b;
+	struct sass s;
+
+	if (!l)
+		return;
+	t->stopped = pc + SASS_BYTES;
+	t->regs = t->uregs = (struct bytes){NULL, 0};
+	if (sass_decode(code, t->arch, &s)) {
+		a = sass_line_address(l, &s, t, &alone);
+		t->regs = t->uregs = regs;
+		b = sass_line_address(l, &s, t, &with);
+		if (a == SASS_DIFFERS || a == SASS_CHECKED || (a == SASS_COMPUTED && b == SASS_COMPUTED && alone != with))
+			abort();
+		sink += alone + with + sass_line_origin(l, &s, t->params_offset);
+	}
+	for (int r = 4; r < 12; r += 2)
+		sink += sass_line_constant(l, r, r % 4 == 0, &constant) ? constant : 0;
+	sink += sass_line_keeps(l, code[0] & 7, pc + SASS_BYTES);
+	sass_line_close(l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t archs[8] = {75, 80, 86, 89, 90, 100, 103, 90};
+	static const uint8_t archs[8] = {75, 80, 86, 89, 90, 100, 103, 120};
 	static uint64_t code[CODE_MAX / 8];
 	static struct am image;
 	struct am_plan plan = {.code = code};
@@ -91,6 +118,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t.memory = data[0] & 8 ? read_memory : NULL;
 	run(&t, AM_CODE + n - 16, false);
 	run(&t, AM_CODE + n / 32 * 16, true);
-	trace(&t);
+	follow(&t, AM_CODE + n - 16, (const uint8_t *)code + n - 16, (struct bytes){data, size});
+	follow(&t, AM_CODE + n / 32 * 16, (const uint8_t *)code + n / 32 * 16, (struct bytes){data, size});
+	if (t.arch <= SASS_RUN_ARCH_MAX)
+		trace(&t);
 	return 0;
 }

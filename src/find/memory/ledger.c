@@ -257,6 +257,13 @@ static void lines_at_peak(struct lines *to, struct kinds *k, const struct moment
 	lines_of_sites(&p, m);
 }
 
+enum ledger_at ledger_moment(struct trace *t, int device)
+{
+	if (ledger_oom(t, device))
+		return LEDGER_OOM;
+	return trace_memory(t, device)->peak_allocated ? LEDGER_PEAK : LEDGER_END;
+}
+
 const struct cw_failure *ledger_oom(const struct trace *t, int device)
 {
 	const struct cw_failure *const *f;

@@ -8,6 +8,8 @@
 
 #include "find/memory/kinds.h"
 #include "find/memory/segments.h"
+#include "read/recording/trace.h"
+#include "read/recording/trace_memory.h"
 
 #define RUNS_AT_LEAST 24	/* of a segment: fewer would not show what is in it */
 
@@ -153,4 +155,15 @@ void memory_map_build(struct memory_map *m, struct trace *t, int device, uint64_
 	segments_find(&s, &at, &k, reserved, pool);
 	draw_all(m, &s, &at.torch, &k, limits, pool);
 	moment_free(&at);
+}
+
+bool memory_map_of(struct memory_map *m, struct trace *t, const struct ledger *l, const struct map_limits *limits,
+		   struct pool *pool)
+{
+	const struct cw_failure *f = l->at == LEDGER_OOM ? ledger_oom(t, l->device) : NULL;
+	const struct cw_memory_now *now = trace_memory(t, l->device);
+	uint64_t reserved = f ? l->reserved : now ? now->reserved : 0;
+
+	memory_map_build(m, t, l->device, f ? f->ticks : UINT64_MAX, ledger_in_backward(t, f), reserved, limits, pool);
+	return f;
 }

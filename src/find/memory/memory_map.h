@@ -41,4 +41,8 @@ struct map_limits {
 void memory_map_build(struct memory_map *m, struct trace *t, int device, uint64_t ticks, bool in_backward,
 		      uint64_t reserved, const struct map_limits *limits, struct pool *pool);
 
+/* At the time of the ledger. The blocks at a peak are not recorded: then, and where memory never ran out, it is the end, and false. */
+bool memory_map_of(struct memory_map *m, struct trace *t, const struct ledger *l, const struct map_limits *limits,
+		   struct pool *pool);
+
 #endif

@@ -136,3 +136,31 @@ void over_time_build(struct over_time *o, struct trace *t, int device, const str
 		ledger_build(&own, t, device, at, f, NULL, pool);
 	put_ledger(o, l && l->at == at ? l : &own, f ? f->ticks : column_end(t, o, device));
 }
+
+static void raise_to(uint64_t *a, uint64_t b)
+{
+	*a = b > *a ? b : *a;
+}
+
+struct cw_sample *over_time_samples(struct trace *t, int device, size_t most, size_t *n, struct pool *pool)
+{
+	const struct cw_sample *s;
+	struct cw_sample *out;
+	size_t all, each;
+
+	trace_timeline(t, device, &s, &all);
+	each = all / most + 1;
+	out = pool_alloc(pool, (all / each + 1) * sizeof(*out));
+	*n = 0;
+	for (size_t i = 0; i < all; i += each) {
+		struct cw_sample *o = &out[(*n)++];
+
+		*o = s[i];
+		for (size_t k = i + 1; k < i + each && k < all; k++) {
+			raise_to(&o->allocated, s[k].allocated);
+			raise_to(&o->reserved, s[k].reserved);
+			raise_to(&o->driver, s[k].driver);
+		}
+	}
+	return out;
+}

@@ -7,6 +7,8 @@
 
 #include "case/ledger.h"
 
+struct cw_sample;
+
 struct over_column {
 	uint64_t begin;			/* ticks: it counts until the next one begins */
 	uint64_t at;			/* the moment of its figures, when the most was held */
@@ -25,5 +27,8 @@ struct over_time {
 /* Kinds are decided as the ledger decides them; the ledger's column is of the moment when memory ran out, else of the
  * end. `l` may be a ledger of the device that the caller already has, or NULL. Everything lives in the pool. */
 void over_time_build(struct over_time *o, struct trace *t, int device, const struct ledger *l, struct pool *pool);
+
+/* The timeline in at most so many samples, each with the most of those that it stands for. It lives in the pool. */
+struct cw_sample *over_time_samples(struct trace *t, int device, size_t most, size_t *n, struct pool *pool);
 
 #endif

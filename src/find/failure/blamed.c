@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The launch that a verdict blames (see blamed.h).
+ * Finds the launch that is blamed (see blamed.h).
  */
-#include "show/blamed.h"
+#include "find/failure/blamed.h"
 
-#include <stdint.h>
 #include <string.h>
 
+#include "case/case.h"
 #include "find/failure/place.h"
 #include "read/recording/trace.h"
-#include "verdict/verdict.h"
 
-static bool fits_fault(struct trace *t, const struct verdict *v, const struct cw_launch *l)
+static bool fits_fault(struct trace *t, const struct casefile *c, const struct cw_launch *l)
 {
-	const struct casefile *c = &v->c;
 	const struct line *where = &c->line[LINE_where];
 	struct place p = {0};
 
@@ -28,18 +26,32 @@ static bool fits_fault(struct trace *t, const struct verdict *v, const struct cw
 		!strcmp(p.file, where->file));
 }
 
-size_t blamed_among(struct trace *t, const struct verdict *v, const struct cw_launch *const *l, size_t n)
+size_t blamed_among(struct trace *t, const struct casefile *c, const struct cw_launch *const *l, size_t n)
 {
 	for (size_t i = n; i > 0; i--)
-		if (fits_fault(t, v, l[i - 1]))
+		if (fits_fault(t, c, l[i - 1]))
 			return i - 1;
 	return SIZE_MAX;
 }
 
-const struct cw_launch *blamed_launch(struct trace *t, const struct verdict *v)
+const struct cw_launch *blamed_launch(struct trace *t, const struct casefile *c)
 {
 	const struct cw_launch *const *l;
-	size_t n = trace_launches(t, &l), found = blamed_among(t, v, l, n);
+	size_t n = trace_launches(t, &l), found = blamed_among(t, c, l, n);
 
 	return found < n ? l[found] : NULL;
+}
+
+uint64_t blamed_moment(struct trace *t, const struct casefile *c, uint64_t noticed_ns)
+{
+	const struct cw_launch *l = blamed_launch(t, c);
+	const struct cw_failure *const *f;
+	size_t n = trace_failures(t, &f);
+
+	if (l && !(l->flags & CW_LAUNCH_CAPTURED))	/* a captured one ran later */
+		return l->ticks;
+	for (size_t i = 0; i < n; i++)
+		if (f[i]->mono_ns >= noticed_ns)
+			return f[i]->ticks;
+	return UINT64_MAX;
 }
