@@ -426,17 +426,6 @@ size_t trace_ranges(const struct trace *t, const struct cw_range **list)
 /* Everything up to the process id has to be there; the rest can be unknown. */
 #define HEADER_LEAST offsetof(struct cw_header, start_realtime_ns)
 
-static void set_unknown(struct cw_header *h)
-{
-	size_t i;
-
-	memset(h, 0, sizeof(*h));
-	h->rank = h->local_rank = h->world_size = CW_UNKNOWN;
-	h->init_result = h->device_count = CW_UNKNOWN;
-	for (i = 0; i < CW_MAX_DEVICES; i++)
-		memset(h->device[i].attr, 0xff, sizeof(h->device[i].attr));
-}
-
 static void tidy(struct cw_header *h)
 {
 	size_t i;
@@ -469,6 +458,7 @@ static int trace_read_header(struct trace *t, struct err *e)
 	struct cw_header *h = &t->header;
 	uint16_t major;
 	uint32_t size;
+	size_t i;
 
 	if (t->len < sizeof(h->magic) || memcmp(t->data, CW_MAGIC, sizeof(h->magic)) != 0)
 		return err_set(e, -EINVAL, "not a cuwhy recording");
@@ -485,7 +475,11 @@ static int trace_read_header(struct trace *t, struct err *e)
 		return err_set(e, -EINVAL, "the recording's header is damaged");
 	if (size > sizeof(*h))
 		size = sizeof(*h);
-	set_unknown(h);
+	memset(h, 0, sizeof(*h));
+	h->rank = h->local_rank = h->world_size = CW_UNKNOWN;
+	h->init_result = h->device_count = CW_UNKNOWN;
+	for (i = 0; i < CW_MAX_DEVICES; i++)
+		memset(h->device[i].attr, 0xff, sizeof(h->device[i].attr));
 	memcpy(h, t->data, size < t->len ? size : t->len);
 	tidy(h);
 	return 0;
