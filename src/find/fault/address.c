@@ -479,12 +479,6 @@ struct stray_around {
 	struct page_seen seen[PAGES_SEEN];
 };
 
-static void around_params(struct look *l)
-{
-	l->params = l->launch->params;
-	l->n_params = l->launch->n_param < CW_PARAM_BYTES ? l->launch->n_param : CW_PARAM_BYTES;
-}
-
 struct stray_around *stray_around_open(struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
 				       const struct cw_launch *l)
 {
@@ -495,7 +489,8 @@ struct stray_around *stray_around_open(struct trace *t, const struct culprit *c,
 			     .guard = trace_guard(t) != NULL};
 	pieces_of_torch(&a->l.torch, t, l->ticks);
 	pieces_of_driver(&a->l.driver, t);
-	around_params(&a->l);
+	a->l.params = a->l.launch->params;
+	a->l.n_params = a->l.launch->n_param < CW_PARAM_BYTES ? a->l.launch->n_param : CW_PARAM_BYTES;
 	return a;
 }
 

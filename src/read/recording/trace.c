@@ -115,16 +115,6 @@ static bool same_failure(const void *a, const void *b)
 	return ((const struct cw_failure *)a)->seq == ((const struct cw_failure *)b)->seq;
 }
 
-static void tidy_failure(struct cw_failure *f)
-{
-	END_TEXT(f->visible_devices);
-	END_TEXT(f->what);
-	END_TEXT(f->file);
-	END_TEXT(f->text);
-	if (f->n_args > CW_MAX_ARGS)
-		f->n_args = CW_MAX_ARGS;
-}
-
 static const struct chunk *first_chunk(const struct trace *t, uint32_t kind)
 {
 	size_t i;
@@ -161,7 +151,12 @@ static void trace_read_failures(struct trace *t)
 	for (i = 0; i < n; i++) {
 		if (t->failure[i].seq == 0)
 			continue;
-		tidy_failure(&t->failure[i]);
+		END_TEXT(t->failure[i].visible_devices);
+		END_TEXT(t->failure[i].what);
+		END_TEXT(t->failure[i].file);
+		END_TEXT(t->failure[i].text);
+		if (t->failure[i].n_args > CW_MAX_ARGS)
+			t->failure[i].n_args = CW_MAX_ARGS;
 		check_failure(t, &t->failure[i]);
 		list_add(&t->failures, &t->failure[i]);
 	}

@@ -362,19 +362,6 @@ static void env_find(struct scan *s, struct pyenvs *out)
 		out->reason = "no python was found in PATH or in /usr/bin";
 }
 
-static void env_scan(struct scan *s, struct pyenvs *out, struct pyenv *e)
-{
-	struct env_work w = {.s = s, .e = e};
-
-	env_folders(s, e);
-	env_packages(&w);
-	env_torch(&w);
-	if (!s->in->no_extensions)
-		env_extensions(&w);
-	if (!s->in->no_loader)
-		env_loader(&w, out);
-}
-
 void pyenv_scan(struct pyenvs *out, const struct pyenv_input *in)
 {
 	struct scan s = {.pool = &out->pool, .root = in->root, .in = in};
@@ -385,8 +372,17 @@ void pyenv_scan(struct pyenvs *out, const struct pyenv_input *in)
 	out->pythonhome = out->pythonhome ? pool_strdup(s.pool, out->pythonhome) : NULL;
 	out->pythonpath = out->pythonpath ? pool_strdup(s.pool, out->pythonpath) : NULL;
 	env_find(&s, out);
-	for (size_t i = 0; i < out->n_envs; i++)
-		env_scan(&s, out, &out->env[i]);
+	for (size_t i = 0; i < out->n_envs; i++) {
+		struct env_work w = {.s = &s, .e = &out->env[i]};
+
+		env_folders(&s, &out->env[i]);
+		env_packages(&w);
+		env_torch(&w);
+		if (!s.in->no_extensions)
+			env_extensions(&w);
+		if (!s.in->no_loader)
+			env_loader(&w, out);
+	}
 	env_driver_libraries(&s, out);
 }
 
