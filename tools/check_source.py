@@ -212,7 +212,7 @@ def formatter(root):
                 yield "%s:%d: %s" % (name, number, line.strip())
 
 
-PYTHON_HEADER = re.compile(r'^\s*#\s*include\s+"(?:[\w/]+/)?(?:rec_python(?:_bytecode)?|pyproc|python)\.h"', re.M)
+PYTHON_HEADER = re.compile(r'^\s*#\s*include\s+"(?:[\w/]+/)?(?:rec_python(?:_bytecode)?|rec_turns|pyproc|python)\.h"', re.M)
 # an argument that is an address and a number of words, or an offset alone
 OFFSET = re.compile(r"""\b(?:load|load_number)\([^;{}]*?,\s*(?P<alone>\d+)\)
                        |\b(?:memcpy|GET|read_pointer|rec_read_memory|remote_(?:word|read|string))\([^;{}]*?[\w\])]\s*[+-]\s*(?P<added>\d+)\s*[,)]

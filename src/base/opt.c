@@ -40,14 +40,6 @@ static int no_such_option(const struct opt_usage *u, const struct opt *opts, con
 	return err_hint(e, "'cuwhy %s -h' lists the options", u->command);
 }
 
-static void set_option(const struct opt *o)
-{
-	if (o->flag)
-		*o->flag = true;
-	if (o->value && optarg)
-		*o->value = *o->value && str_ends(o->arg, " ...") ? xasprintf("%s;%s", *o->value, optarg) : optarg;
-}
-
 /* What follows the first operand is another program's, or a text that may begin with dashes; not so after a recording. */
 static bool takes_recordings(const struct opt_usage *u)
 {
@@ -103,7 +95,10 @@ int opt_parse(const struct opt_usage *u, const struct opt *opts, int argc, char 
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		o = option_of(opts, c);
 		if (o) {
-			set_option(o);
+			if (o->flag)
+				*o->flag = true;
+			if (o->value && optarg)
+				*o->value = *o->value && str_ends(o->arg, " ...") ? xasprintf("%s;%s", *o->value, optarg) : optarg;
 			continue;
 		}
 		letter[1] = (char)optopt;

@@ -213,11 +213,6 @@ struct asked {
 	struct err e;			/* why the first one could not be read */
 };
 
-static bool looks_like_text(const char *word)
-{
-	return strpbrk(word, " \n\t:=") != NULL;
-}
-
 static bool is_there(const char *word)
 {
 	return fs_exists(word) || fs_is_dir(word);
@@ -244,7 +239,7 @@ static bool has_space(const char *word)
 /* Can the word be read as input: a file, a folder, "-", or a text by itself? */
 static bool is_input(const char *word)
 {
-	return is_stdin(word) || is_there(word) || strchr(word, '/') || looks_like_text(word);
+	return is_stdin(word) || is_there(word) || strchr(word, '/') || strpbrk(word, " \n\t:=") != NULL;
 }
 
 static bool is_text_itself(const char *word)

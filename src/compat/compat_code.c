@@ -64,22 +64,10 @@ enum compat_code compat_sass_runs(struct compat_target t, int cc)
 	return is_tegra(arch) || is_tegra(cc) ? COMPAT_CODE_TEGRA : COMPAT_CODE_RUNS;
 }
 
-/* Can the driver read this version of PTX? Even where the table does not say so, a new enough driver may. */
-static enum compat_code version_reads(int ptx, int driver_cuda)
-{
-	int needed = compat_cuda_of_ptx(ptx);
-
-	if (ptx <= 0 || driver_cuda <= 0)
-		return COMPAT_CODE_UNKNOWN;
-	if (needed)
-		return driver_cuda >= needed ? COMPAT_CODE_RUNS : COMPAT_CODE_PTX_VERSION;
-	/* newer than the table: drivers that are in it cannot read it */
-	return driver_cuda <= versions[COUNT(versions) - 1].cuda ? COMPAT_CODE_PTX_VERSION : COMPAT_CODE_UNKNOWN;
-}
-
 enum compat_code compat_ptx_runs(struct compat_target t, int ptx, int cc, int driver_cuda)
 {
 	int arch = renamed(t.arch);
+	int needed;
 
 	cc = renamed(cc);
 	if (arch <= 0 || cc <= 0)
@@ -90,5 +78,12 @@ enum compat_code compat_ptx_runs(struct compat_target t, int ptx, int cc, int dr
 		return COMPAT_CODE_SPECIFIC;
 	if (arch > cc)
 		return COMPAT_CODE_TOO_NEW;
-	return version_reads(ptx, driver_cuda);
+	/* Can the driver read this version of PTX? Even where the table does not say so, a new enough driver may. */
+	needed = compat_cuda_of_ptx(ptx);
+	if (ptx <= 0 || driver_cuda <= 0)
+		return COMPAT_CODE_UNKNOWN;
+	if (needed)
+		return driver_cuda >= needed ? COMPAT_CODE_RUNS : COMPAT_CODE_PTX_VERSION;
+	/* newer than the table: drivers that are in it cannot read it */
+	return driver_cuda <= versions[COUNT(versions) - 1].cuda ? COMPAT_CODE_PTX_VERSION : COMPAT_CODE_UNKNOWN;
 }

@@ -202,16 +202,6 @@ static bool keep(DIR *dir, struct list *list)
 	return false;
 }
 
-static void forget(int i)
-{
-	struct list *list = lists[i].list;
-
-	__atomic_store_n(&lists[i].dir, NULL, __ATOMIC_RELEASE);
-	__atomic_store_n(&lists[i].list, NULL, __ATOMIC_RELEASE);
-	__atomic_sub_fetch(&n_lists, 1, __ATOMIC_RELEASE);
-	drop(list);
-}
-
 /* The real folder was opened: the rest is added to it. */
 static DIR *with_list(DIR *dir, struct place *p)
 {
@@ -271,8 +261,14 @@ EXPORT int closedir(DIR *dir)
 {
 	int i = find(dir);
 
-	if (i >= 0)
-		forget(i);
+	if (i >= 0) {
+		struct list *list = lists[i].list;
+
+		__atomic_store_n(&lists[i].dir, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&lists[i].list, NULL, __ATOMIC_RELEASE);
+		__atomic_sub_fetch(&n_lists, 1, __ATOMIC_RELEASE);
+		drop(list);
+	}
 	return NEXT(closedir)(dir);
 }
 

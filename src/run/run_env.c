@@ -217,18 +217,6 @@ static int set_sim(const char *spec, struct err *e)
 	return rc;
 }
 
-/* The processes of this run, and only they, take memory from the same cards; see src/sim/cuda/sim_cards.h. */
-static void set_cards(const struct server *s)
-{
-	char *path = s->dir ? fs_join(s->dir, CARDS_FILE) : NULL;
-
-	if (path)
-		setenv("CUWHY_SIM_CARDS", path, 1);
-	else
-		unsetenv("CUWHY_SIM_CARDS");
-	free(path);
-}
-
 int env_fence(const char *scratch, struct err *e)
 {
 	char *library = part_in_tree(SCRATCH_LIBRARY), *found = library ? NULL : proc_find_part(SCRATCH_LIBRARY), *both;
@@ -260,8 +248,16 @@ int env_prepare(const struct server *s, const char *program, const char *sim, bo
 
 	if (rc == 0 && sim)
 		rc = set_sim(sim, e);
-	if (rc == 0 && sim)
-		set_cards(s);
+	if (rc == 0 && sim) {
+		char *path = s->dir ? fs_join(s->dir, CARDS_FILE) : NULL;
+
+		/* The processes of this run, and only they, take memory from the same cards; see src/sim/cuda/sim_cards.h. */
+		if (path)
+			setenv("CUWHY_SIM_CARDS", path, 1);
+		else
+			unsetenv("CUWHY_SIM_CARDS");
+		free(path);
+	}
 	if (rc == 0 && s->dir && !no_core_dump)
 		setenv("CUWHY_CORE_DUMP", s->dir, 1);
 	else

@@ -353,12 +353,6 @@ static bool is_known(const struct entry *e)
 	return e->r.rank != JOB_UNKNOWN || strcmp(e->r.job, JOB_UNNAMED) != 0;
 }
 
-static void adopt_job(struct entry *program, const struct entry *of)
-{
-	if (!strcmp(program->r.job, JOB_UNNAMED))
-		program->r.job = of->r.job;
-}
-
 /* The program only starts ranks if one of its processes was given its rank by a launcher further inside. */
 static void notice_launcher(struct run_job *j, const struct child *c, const struct entry *of)
 {
@@ -367,7 +361,8 @@ static void notice_launcher(struct run_job *j, const struct child *c, const stru
 	if (!program || program == of || program->r.launcher || of->row >= program->row)
 		return;
 	program->r.launcher = true;
-	adopt_job(program, of);
+	if (!strcmp(program->r.job, JOB_UNNAMED))
+		program->r.job = of->r.job;
 	program->r.rank = JOB_UNKNOWN;
 	tell(j, program);
 }

@@ -169,25 +169,20 @@ static void add_now(struct flame *f, struct trace *t, int device, uint64_t when)
 	pieces_free(&p);
 }
 
-static void add_peak(struct flame *f, struct trace *t, int device)
-{
-	const struct cw_site *site;
-	size_t n = trace_sites(t, &site);
-
-	for (size_t i = 0; i < n; i++)
-		if (site[i].kind == CW_MEM_TORCH && site[i].device == device)
-			add_stack(f, t, site[i].stack ? site[i].stack : site[i].forward_stack, FLAME_PEAK,
-				  trace_site_at_peak(t, &site[i]));
-}
-
 json_t *flame_of_recording(struct trace *t, int device, const struct cw_failure *oom)
 {
 	struct flame f;
 	json_t *j;
+	const struct cw_site *site;
+	size_t n;
 
 	flame_init(&f);
 	add_now(&f, t, device, oom ? oom->ticks : UINT64_MAX);
-	add_peak(&f, t, device);
+	n = trace_sites(t, &site);
+	for (size_t i = 0; i < n; i++)
+		if (site[i].kind == CW_MEM_TORCH && site[i].device == device)
+			add_stack(&f, t, site[i].stack ? site[i].stack : site[i].forward_stack, FLAME_PEAK,
+				  trace_site_at_peak(t, &site[i]));
 	j = flame_json(&f, oom ? "oom" : "end");
 	flame_release(&f);
 	return j;

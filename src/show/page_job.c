@@ -252,15 +252,6 @@ static json_t *groups_json(struct listing *l, struct pool *pool)
 	return list;
 }
 
-/* What the page does not show. */
-static void slim_verdict(json_t *v)
-{
-	json_object_del(v, "memory");
-	json_object_del(v, "others");
-	json_object_del(v, "notes");
-	json_object_del(v, "facts");
-}
-
 /* Of the first ones, of those that failed as well, then of one of each group of victims. */
 static json_t *verdicts_json(const struct listing *l)
 {
@@ -276,7 +267,11 @@ static json_t *verdicts_json(const struct listing *l)
 
 		if (!v)
 			continue;
-		slim_verdict(v);
+		/* What the page does not show. */
+		json_object_del(v, "memory");
+		json_object_del(v, "others");
+		json_object_del(v, "notes");
+		json_object_del(v, "facts");
 		size = json_dumpb(v, NULL, 0, JSON_COMPACT);
 		if (bytes + size > PAGE_VERDICTS_BYTES) {
 			json_decref(v);

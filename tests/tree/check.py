@@ -55,7 +55,7 @@ PLANTED = (
     ("a signal by descriptor, elsewhere", "signals", "src/run/run_hang.c", "\tsyscall(SYS_pidfd_send_signal, fd, sig, NULL, 0);"),
     ("a signal of the Python package", "signals", "python/cuwhy/_live.py", "os.kill(pid, 15)"),
     ("a formatter that is turned off", "formatter", "src/base/buf.c", "/* clang-format off */"),
-    ("an offset of CPython in the recorder", "offsets", "src/recorder/turns/rec_turns.c", "\titems = load(it, 24);"),
+    ("an offset of CPython in the recorder", "offsets", "src/recorder/turns/rec_turns_iterators.c", "\titems = load(it, 24);"),
     ("an offset of CPython beside an address", "offsets", "src/recorder/rec_python_code.c", "\tmemcpy(&len, s + 16, sizeof(len));"),
     ("an offset of CPython in another process", "offsets", "src/read/live/pyproc.c", "\tremote_word(p->r, code + 8, &type);"),
     ("a cause without a test", "causes", "kb/causes/wish.md", "---"),

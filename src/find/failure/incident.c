@@ -553,17 +553,12 @@ static struct incident *find_guarded(struct incidents *all)
 	return NULL;
 }
 
-static bool ended_well(const struct process_end *end)
-{
-	return end->status_known && end->exit == 0 && !end->signal;
-}
-
 struct incident *incidents_that_ended(struct incidents *all, struct trace *t, const struct process_end *end,
 				      struct pool *pool)
 {
 	struct incident *hang = incidents_hang(all, t, pool), *fatal, *start;
 
-	if (ended_well(end))
+	if (end->status_known && end->exit == 0 && !end->signal)
 		return find_guarded(all);
 	fatal = hang ? hang : incidents_fatal(all, t, end, pool);
 	if (end->signal || !end->status_known || (fatal && !fatal->python_only))

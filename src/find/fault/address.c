@@ -218,13 +218,6 @@ static void find_only_parameter(struct look *l)
 	l->to->param_sure = true;
 }
 
-static void find_by_parameters(struct look *l)
-{
-	find_foreign_parameter(l);
-	if (!l->to->in[0] && l->guard && !find_freed_parameter(l))
-		find_only_parameter(l);
-}
-
 /* A freed PyTorch block stays mapped as long as PyTorch keeps its segment; here the segment has been freed too, or
  * the address would be live. A block from an earlier segment at the same address does not count. */
 static bool find_freed(struct look *l)
@@ -413,18 +406,6 @@ static bool is_any(const struct look *l, size_t word)
 	return true;
 }
 
-static bool look_strayed(struct look *l)
-{
-	l->to->traced = find_given(l, is_origin);
-	return l->to->traced;
-}
-
-static void look_near(struct look *l)
-{
-	if (!find_given(l, is_any))
-		find_nearest(l);
-}
-
 /* The dump has the parameters as the device saw them; the launch record has at most the first 256 bytes. */
 static void look_params(struct look *l, const struct culprit *c)
 {
@@ -439,12 +420,19 @@ static void look_params(struct look *l, const struct culprit *c)
 
 static void look_around(struct look *l)
 {
-	if (!l->known)
-		find_by_parameters(l);
-	else if (l->guard && !is_live_here(l, l->address) && find_freed(l))
+	if (!l->known) {
+		find_foreign_parameter(l);
+		if (!l->to->in[0] && l->guard && !find_freed_parameter(l))
+			find_only_parameter(l);
+		return;
+	}
+	if (l->guard && !is_live_here(l, l->address) && find_freed(l))
 		return;		/* addresses are not used again: whatever pointer it came from, it was that block's */
-	else if (!find_live_piece(l) && !look_strayed(l) && !find_freed(l) && !find_host_memory(l))
-		look_near(l);
+	if (find_live_piece(l))
+		return;
+	l->to->traced = find_given(l, is_origin);
+	if (!l->to->traced && !find_freed(l) && !find_host_memory(l) && !find_given(l, is_any))
+		find_nearest(l);
 }
 
 void address_find(struct address *a, struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
@@ -491,12 +479,6 @@ struct stray_around {
 	struct page_seen seen[PAGES_SEEN];
 };
 
-static void around_params(struct look *l)
-{
-	l->params = l->launch->params;
-	l->n_params = l->launch->n_param < CW_PARAM_BYTES ? l->launch->n_param : CW_PARAM_BYTES;
-}
-
 struct stray_around *stray_around_open(struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
 				       const struct cw_launch *l)
 {
@@ -507,7 +489,8 @@ struct stray_around *stray_around_open(struct trace *t, const struct culprit *c,
 			     .guard = trace_guard(t) != NULL};
 	pieces_of_torch(&a->l.torch, t, l->ticks);
 	pieces_of_driver(&a->l.driver, t);
-	around_params(&a->l);
+	a->l.params = a->l.launch->params;
+	a->l.n_params = a->l.launch->n_param < CW_PARAM_BYTES ? a->l.launch->n_param : CW_PARAM_BYTES;
 	return a;
 }
 

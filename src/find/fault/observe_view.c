@@ -21,22 +21,6 @@ static const char *tuple_text(struct casefile *c, const uint64_t *number, unsign
 	return pool_printf(c->pool, n == 1 ? "(%s,)" : "(%s)", text);
 }
 
-static void observe_position(struct casefile *c, const struct view *v, const uint64_t at[VIEW_DIMS])
-{
-	bool inside = true;
-
-	fact_set_text(c, FACT_fault_view_at, tuple_text(c, at, v->n));
-	for (unsigned i = 0; i < v->n; i++) {
-		if (at[i] < v->size[i])
-			continue;
-		inside = false;
-		fact_set_number(c, FACT_fault_view_dim, i);
-		fact_set_number(c, FACT_fault_view_index, (double)at[i]);
-		fact_set_number(c, FACT_fault_view_size, (double)v->size[i]);
-	}
-	fact_set_flag(c, FACT_fault_view_inside, inside);
-}
-
 void dump_observe_view(struct casefile *c, const struct culprit *k, size_t lane)
 {
 	const struct view *v = &k->view;
@@ -50,8 +34,20 @@ void dump_observe_view(struct casefile *c, const struct culprit *k, size_t lane)
 	fact_set_text(c, FACT_fault_view_unit, !v->typed ? "bytes" : v->bytes == 1 ? "elements of 1 byte"
 				      : pool_printf(c->pool, "elements of %u bytes", v->bytes));
 	fact_set_number(c, FACT_fault_view_last, (double)view_last(v));
-	if (view_position(v, &l, at))
-		observe_position(c, v, at);
+	if (view_position(v, &l, at)) {
+		bool inside = true;
+
+		fact_set_text(c, FACT_fault_view_at, tuple_text(c, at, v->n));
+		for (unsigned i = 0; i < v->n; i++) {
+			if (at[i] < v->size[i])
+				continue;
+			inside = false;
+			fact_set_number(c, FACT_fault_view_dim, i);
+			fact_set_number(c, FACT_fault_view_index, (double)at[i]);
+			fact_set_number(c, FACT_fault_view_size, (double)v->size[i]);
+		}
+		fact_set_flag(c, FACT_fault_view_inside, inside);
+	}
 }
 
 /* How large the elements are that the pointer leads to. */
@@ -68,14 +64,6 @@ static unsigned element_bytes(const struct culprit *k, unsigned pointer, unsigne
 	return n ? n : k->insn.width <= WIDTH_MAX ? k->insn.width : 0;
 }
 
-static void observe_room(struct casefile *c, const struct view *v, uint64_t from, uint64_t end)
-{
-	uint64_t room = (end - from) / v->bytes;
-
-	fact_set_number(c, FACT_fault_view_room, (double)room);
-	fact_set_flag(c, FACT_fault_view_beyond, view_last(v) >= room);
-}
-
 void dump_observe_element(struct casefile *c, const struct culprit *k, size_t lane, unsigned pointer, uint64_t end,
 			  unsigned bytes)
 {
@@ -87,8 +75,12 @@ void dump_observe_element(struct casefile *c, const struct culprit *k, size_t la
 	if (!culprit_view_lane(k, lane, &l) || k->params.len < sizeof(from) || pointer > k->params.len - sizeof(from))
 		return;
 	memcpy(&from, k->params.data + pointer, sizeof(from));
-	if (k->view.n && k->view.at == pointer && from <= end)
-		observe_room(c, &k->view, from, end);
+	if (k->view.n && k->view.at == pointer && from <= end) {
+		uint64_t room = (end - from) / k->view.bytes;
+
+		fact_set_number(c, FACT_fault_view_room, (double)room);
+		fact_set_flag(c, FACT_fault_view_beyond, view_last(&k->view) >= room);
+	}
 	n = element_bytes(k, pointer, bytes, &typed);
 	before = l.address < from;
 	away = before ? from - l.address : l.address - from;

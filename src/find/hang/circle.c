@@ -85,22 +85,10 @@ static bool is_there(struct live *out, struct process_look *l, struct live_threa
 	return there;
 }
 
-static void mark(struct live *out, struct live_thread *from)
-{
-	struct live_thread *t = from;
-
-	out->deadlock = out->deadlock_sure = true;
-	out->stuck = from;
-	do {
-		t->in_circle = true;
-		out->deadlock_sure &= t->holder_sure;
-		t = told_thread(out, t->holder);
-	} while (t && t != from);
-}
-
 void find_circle(struct live *out, struct process_look *l, struct pool *pool)
 {
 	struct live_thread *found = NULL;
+	struct live_thread *t;
 
 	for (size_t i = 0; i < out->n && !found; i++)	/* the main thread is the first */
 		if (is_in_circle(out, &out->thread[i]))
@@ -108,6 +96,13 @@ void find_circle(struct live *out, struct process_look *l, struct pool *pool)
 				found = is_there(out, l, &out->thread[i]) ? &out->thread[i] : NULL;
 	if (!found)
 		return;
-	mark(out, found);
+	t = found;
+	out->deadlock = out->deadlock_sure = true;
+	out->stuck = found;
+	do {
+		t->in_circle = true;
+		out->deadlock_sure &= t->holder_sure;
+		t = told_thread(out, t->holder);
+	} while (t && t != found);
 	out->wakes = what_ends_circle(out, l, pool, &out->deadlock_timed);
 }

@@ -173,33 +173,17 @@ static uint64_t alive_at(const struct job_rank *r)
 	return at;
 }
 
-/* A process writes down when it failed. What one noted that was killed later is not why it ended. */
-static uint64_t failed_by(const struct story *s, size_t i)
-{
-	const struct job_rank *r = &s->rank[i];
-
-	return r->failed_ns && s->end[i] != END_KILLED ? r->failed_ns : r->ended_ns;
-}
-
-static uint64_t failed_after(const struct story *s, size_t i)
-{
-	const struct job_rank *r = &s->rank[i];
-
-	return r->failed_ns && s->end[i] != END_KILLED ? r->failed_ns : alive_at(r);
-}
-
-/* Proven, not likely. */
+/* Proven, not likely. A process writes down when it failed; what one noted that was killed later is not why it ended. */
 static bool before(struct story *s, size_t a, size_t b)
 {
-	return job_clocks_before(s->clocks, a, failed_by(s, a), b, failed_after(s, b));
+	const struct job_rank *x = &s->rank[a], *y = &s->rank[b];
+	uint64_t by = x->failed_ns && s->end[a] != END_KILLED ? x->failed_ns : x->ended_ns;
+	uint64_t after = y->failed_ns && s->end[b] != END_KILLED ? y->failed_ns : alive_at(y);
+
+	return job_clocks_before(s->clocks, a, by, b, after);
 }
 
 /* A launcher ends the others after one has ended: what ended before that was ended by something else. */
-static bool ended_before(struct story *s, size_t a, size_t b)
-{
-	return job_clocks_before(s->clocks, a, s->rank[a].ended_ns, b, alive_at(&s->rank[b]));
-}
-
 static bool any_origin(const struct story *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -223,7 +207,7 @@ static bool killed_because_of(struct story *s, size_t i, size_t k)
 {
 	int64_t low, high;
 
-	if (ended_before(s, i, k))
+	if (job_clocks_before(s->clocks, i, s->rank[i].ended_ns, k, alive_at(&s->rank[k])))
 		return false;
 	return before(s, k, i) || !job_clocks_apart(s->clocks, i, k, &low, &high);
 }
@@ -238,18 +222,6 @@ static bool is_explained(struct story *s, size_t i)
 			return true;
 	}
 	return false;
-}
-
-/* One killed by signal 9 is an origin unless a launcher may have done it. Of several, the ones that were not provably later. */
-static void add_killed(struct story *s)
-{
-	bool *mine = xcalloc(s->n + 1, sizeof(*mine));
-
-	for (size_t i = 0; i < s->n; i++)
-		mine[i] = s->end[i] == END_KILLED && !is_explained(s, i);
-	for (size_t i = 0; i < s->n; i++)
-		s->origin[i] |= mine[i];
-	free(mine);
 }
 
 /* Is there a complaint that nothing explains so far? */
@@ -447,9 +419,17 @@ static enum job_how find_silent(struct story *s)
 
 static enum job_how find_origins(struct story *s)
 {
+	bool *mine;
+
 	for (size_t i = 0; i < s->n; i++)
 		s->origin[i] = s->end[i] == END_OWN;
-	add_killed(s);
+	/* One killed by signal 9 is an origin unless a launcher may have done it. Of several, the ones that were not provably later. */
+	mine = xcalloc(s->n + 1, sizeof(*mine));
+	for (size_t i = 0; i < s->n; i++)
+		mine[i] = s->end[i] == END_KILLED && !is_explained(s, i);
+	for (size_t i = 0; i < s->n; i++)
+		s->origin[i] |= mine[i];
+	free(mine);
 	if (divergence_is_first(s)) {
 		tell_divergence(s);
 		only(s, s->divergence.odd, s->divergence.n_odd);
@@ -460,11 +440,6 @@ static enum job_how find_origins(struct story *s)
 	if (any_origin(s))
 		because(s, "ranks complained about a peer before any rank failed by itself");
 	return find_silent(s);
-}
-
-static void add_first(struct story *s, size_t i)
-{
-	s->a->first[s->a->n_first++] = i;
 }
 
 static bool is_after_another(struct story *s, size_t i)
@@ -514,7 +489,7 @@ static void find_first(struct story *s)
 	for (size_t i = 0; i < s->n; i++) {
 		n += s->origin[i];
 		if (s->origin[i] && (!by_time || !is_after_another(s, i)))
-			add_first(s, i);
+			s->a->first[s->a->n_first++] = i;
 	}
 	if (by_time && first_is(s, END_KILLED))
 		s->a->how = HOW_KILLED;

@@ -34,11 +34,6 @@ static bool has_size(const struct sizes *s, uint32_t units)
 	return s->n && bsearch(&units, s->list, s->n, sizeof(*s->list), by_units);
 }
 
-static bool is_never_freed(const size_t *freed, const struct step *s, size_t i)
-{
-	return freed[s->block] <= i;
-}
-
 /* The step, plus one, in which each block was freed last. */
 static size_t *freed_last(const struct replay *r)
 {
@@ -130,7 +125,7 @@ void growth_init_alone(struct growth *g, const struct replay *r, uint64_t size, 
 			continue;
 		g->bytes[g->n] = (double)step_asked(s);
 		g->alone[g->n] = (uint8_t)about(s, &fixed, size);
-		if (s->purpose == KIND_OTHER && (i < first || is_never_freed(freed, s, i)) &&
+		if (s->purpose == KIND_OTHER && (i < first || freed[s->block] <= i) &&
 		    map_find(&of_turn, request_hash(s), same_request, r->step, s) == MAP_NONE)
 			g->alone[g->n] = GROWTH_MAY;
 		g->n++;

@@ -164,11 +164,6 @@ static void collect_nodes(struct kinds *k, struct pool *pool)
 	k->n_nodes = kept;
 }
 
-static bool has_node(const struct kinds *k, uint64_t lines)
-{
-	return lines && k->n_nodes && bsearch(&lines, k->nodes, k->n_nodes, sizeof(*k->nodes), by_number);
-}
-
 /* What a checkpoint recomputes runs on the threads of backward, under a frame of its own. */
 static bool is_recomputed(const struct trace *t, uint32_t stack)
 {
@@ -254,7 +249,7 @@ const struct about *kinds_about(struct kinds *k, const struct piece *p)
 			    .asked = s,
 			    .kind = kind_of_stack(k->trace, p->stack),
 			    .lines = lines_hash(k->trace, p->stack)};
-	a->node = has_node(k, a->lines);
+	a->node = a->lines && k->n_nodes && bsearch(&a->lines, k->nodes, k->n_nodes, sizeof(*k->nodes), by_number);
 	a->backward = p->forward_stack || (s && (s->flags & (CW_SITE_BACKWARD | CW_SITE_GRADIENT))) ||
 		      stack_in_backward(k->trace, p->stack) || is_recomputed(k->trace, p->stack);
 	if (!p->forward_stack || !place_of_stack(k->trace, p->forward_stack, &a->place))

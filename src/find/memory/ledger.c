@@ -198,18 +198,6 @@ static void find_epoch(struct peak *p, struct trace *t, int device)
 			p->epoch = (long)i;
 }
 
-/* PyTorch marks blocks as workspaces, not sites: live ones have been workspaces since they were allocated. */
-static void find_workspaces(struct peak *p, const struct moment *m)
-{
-	p->workspaces = xcalloc(p->kinds->n + 1, sizeof(*p->workspaces));
-	for (size_t i = 0; i < m->torch.n; i++) {
-		const struct piece *block = &m->torch.list[i];
-
-		if (block->workspace && block->site < p->kinds->n && block->ticks <= p->ticks)
-			p->workspaces[block->site] += block->size;
-	}
-}
-
 /* At most what is left of the site. */
 static void site_line_add(struct peak *p, struct ledger_line *one, enum ledger_kind kind, uint64_t bytes, uint64_t *left)
 {
@@ -241,7 +229,14 @@ static void site_at_peak(struct peak *p, size_t site)
 
 static void lines_of_sites(struct peak *p, const struct moment *m)
 {
-	find_workspaces(p, m);
+	/* PyTorch marks blocks as workspaces, not sites: live ones have been workspaces since they were allocated. */
+	p->workspaces = xcalloc(p->kinds->n + 1, sizeof(*p->workspaces));
+	for (size_t i = 0; i < m->torch.n; i++) {
+		const struct piece *block = &m->torch.list[i];
+
+		if (block->workspace && block->site < p->kinds->n && block->ticks <= p->ticks)
+			p->workspaces[block->site] += block->size;
+	}
 	for (size_t i = 1; i < p->kinds->n; i++)
 		if (p->kinds->site[i].kind == CW_MEM_TORCH && p->kinds->site[i].device == m->device)
 			site_at_peak(p, i);

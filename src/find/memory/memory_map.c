@@ -22,11 +22,6 @@ static int by_size(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static uint64_t run_end(const struct map_run *r)
-{
-	return r->offset + r->span;
-}
-
 /* The part of a block inside the segment: in mapped memory a block may span several segments. */
 static bool clip(const struct piece *p, const struct ledger_segment *s, uint64_t *from, uint64_t *to)
 {
@@ -52,7 +47,7 @@ static void run_put(struct drawing *d, struct map_segment *s, const struct piece
 	bool small = size < d->grain;
 
 	if (last && ((small && last->largest < d->grain && to - last->offset <= 2 * d->grain) || s->n == d->most)) {
-		last->span = to > run_end(last) ? to - last->offset : last->span;
+		last->span = to > last->offset + last->span ? to - last->offset : last->span;
 		last->bytes += size;
 		last->blocks++;
 		if (size <= last->largest)

@@ -41,13 +41,6 @@ static void column_add_site(struct over_time *o, struct kinds *k, size_t site, c
 	}
 }
 
-static void add_sites(struct over_time *o, struct kinds *k, int device, const struct cw_epoch *e)
-{
-	for (size_t i = 1; i < k->n; i++)
-		if (k->site[i].kind == CW_MEM_TORCH && k->site[i].device == device)
-			column_add_site(o, k, i, e);
-}
-
 /* PyTorch marks blocks as workspaces, not sites: live ones have been workspaces since they were allocated. */
 static void move_workspace(struct over_time *o, struct kinds *k, const struct piece *workspace, uint64_t when)
 {
@@ -66,13 +59,6 @@ static void move_workspace(struct over_time *o, struct kinds *k, const struct pi
 		c->kind[kind] -= bytes;
 		c->kind[KIND_WORKSPACES] += bytes;
 	}
-}
-
-static void move_workspaces(struct over_time *o, struct kinds *k, const struct moment *m)
-{
-	for (size_t i = 0; i < m->torch.n; i++)
-		if (m->torch.list[i].workspace && m->torch.list[i].site && m->torch.list[i].site < k->n)
-			move_workspace(o, k, &m->torch.list[i], m->when);
 }
 
 /* The ledger's own figures are placed at its moment; epochs that start later follow it. */
@@ -110,8 +96,12 @@ static void column_add_kinds(struct over_time *o, struct trace *t, int device, c
 
 	moment_init(&m, t, f ? f->ticks : UINT64_MAX, device);
 	kinds_init(&k, t, &m, ledger_in_backward(t, f), pool);
-	add_sites(o, &k, device, e);
-	move_workspaces(o, &k, &m);
+	for (size_t i = 1; i < k.n; i++)
+		if (k.site[i].kind == CW_MEM_TORCH && k.site[i].device == device)
+			column_add_site(o, &k, i, e);
+	for (size_t i = 0; i < m.torch.n; i++)
+		if (m.torch.list[i].workspace && m.torch.list[i].site && m.torch.list[i].site < k.n)
+			move_workspace(o, &k, &m.torch.list[i], m.when);
 	moment_free(&m);
 }
 

@@ -25,11 +25,6 @@ static bool address_same(const void *replay, uint32_t number, const void *addr)
 }
 
 /* Removes it and returns its number; SNAP_NONE when there is none. */
-static uint32_t address_take(const struct snap_replay *r, struct map *m, uint64_t addr)
-{
-	return map_take(m, map_hash(addr), address_same, r, &addr);
-}
-
 static void address_put(const struct snap_replay *r, struct map *m, uint64_t addr, uint32_t number)
 {
 	uint32_t old = map_put(m, map_hash(addr), address_same, r, &addr, number);
@@ -88,7 +83,7 @@ static void find_matches(struct snap_replay *r, struct map *next)
 		if (e->action == r->free_action) {
 			address_put(r, next, e->addr, (uint32_t)i);
 		} else if (e->action == SNAP_ALLOC) {
-			other = r->match[i] = address_take(r, next, e->addr);
+			other = r->match[i] = map_take(next, map_hash(e->addr), address_same, r, &e->addr);
 			if (other == SNAP_NONE)
 				continue;
 			if (other & STILL_THERE)

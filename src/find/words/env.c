@@ -185,15 +185,10 @@ static bool is_mig_slice(const char *s, size_t n)
 	return n >= 5 && isdigit((unsigned char)s[0]) && s[1] == 'g' && s[2] == '.' && isdigit((unsigned char)s[3]);
 }
 
-static bool is_digits(const char *s, size_t n)
-{
-	return strspn(s, "0123456789") >= n;
-}
-
 /* A word that occurs in GPU names; a name has only one number. */
 static bool gpu_name_goes_on(const char *s, size_t n, bool model)
 {
-	if (is_digits(s, n))
+	if (strspn(s, "0123456789") >= n)
 		return !model && is_gpu_model(s, n);
 	return compat_name_word(s, n) || (!model && is_gpu_model(s, n)) || is_mig_slice(s, n) ||
 	       str_starts(s, "with Max-Q");

@@ -91,20 +91,15 @@ static void log_line(void *arg, struct text_line *line)
 	}
 }
 
-/* Bytes that text does not have: with enough of them it is not text. */
-static void look_at_bytes(struct text_log *l, const char *s, size_t len)
-{
-	for (size_t i = 0; i < len && i < 512; i++)
-		l->input.strange += ((unsigned char)s[i] < 0x20 && !strchr("\t\r\033\b", s[i])) || s[i] == 0;
-	l->input.read += len < 512 ? len : 512;
-}
-
 static void log_take_line(void *arg, const char *s, size_t len, uint64_t number, bool gap)
 {
 	struct text_log *l = arg;
 
 	(void)gap;
-	look_at_bytes(l, s, len);
+	/* Bytes that text does not have: with enough of them it is not text. */
+	for (size_t i = 0; i < len && i < 512; i++)
+		l->input.strange += ((unsigned char)s[i] < 0x20 && !strchr("\t\r\033\b", s[i])) || s[i] == 0;
+	l->input.read += len < 512 ? len : 512;
 	log_note_stamp(l, s, len, number);
 	clothes_line(l->input.clothes, s, len, number);
 }

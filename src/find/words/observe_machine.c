@@ -173,13 +173,6 @@ static const char *plain_list(struct casefile *f, const char *s)
 	return plain;
 }
 
-static void tell_snippet(struct casefile *f, const struct snippet *a)
-{
-	case_evidence(f, TEXT_OBSERVER,
-		      pool_printf(f->pool, "line %llu: %s printed %s", (unsigned long long)a->line,
-				  snippet_typed(a->id), a->answer));
-}
-
 /* What was typed, and what it printed. */
 static void fill_snippets(struct casefile *f, const struct text_env *e)
 {
@@ -194,8 +187,13 @@ static void fill_snippets(struct casefile *f, const struct text_env *e)
 		fact_set_number(f, FACT_text_devices, strtod(count->answer, NULL));
 	if (archs && !e->arch_list[0])
 		fact_set_text(f, FACT_text_archs, plain_list(f, archs->answer));
-	for (size_t i = 0; i < e->snippets.n; i++)
-		tell_snippet(f, &e->snippets.list[i]);
+	for (size_t i = 0; i < e->snippets.n; i++) {
+		const struct snippet *a = &e->snippets.list[i];
+
+		case_evidence(f, TEXT_OBSERVER,
+			      pool_printf(f->pool, "line %llu: %s printed %s", (unsigned long long)a->line,
+					  snippet_typed(a->id), a->answer));
+	}
 }
 
 static void fill_circumstances(struct casefile *f, const struct text_env *e)

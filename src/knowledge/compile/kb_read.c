@@ -232,16 +232,6 @@ static int sign_parse(struct reader *r, struct kb_sign *s)
 	return 0;
 }
 
-static void index_signs(struct reader *r)
-{
-	size_t room = 0;
-
-	for (struct kb_sign *s = OWN(r->kb->signs); s; s = OWN(s->next)) {
-		r->sign_named = xgrow(r->sign_named, r->n_signs, &room, sizeof(struct kb_sign *));
-		r->sign_named[r->n_signs++] = s;
-	}
-}
-
 static int sign_end(struct reader *r)
 {
 	struct kb_sign *s = r->sign;
@@ -307,6 +297,7 @@ static int blob_signs(struct reader *r, char *blob)
 	char *line, *next = blob;
 	bool in_signs = false;
 	int rc = 0;
+	size_t room;
 
 	while (!rc && (line = strsep(&next, "\n")) != NULL) {
 		if (str_starts(line, "%%% ")) {
@@ -320,7 +311,11 @@ static int blob_signs(struct reader *r, char *blob)
 	}
 	if (!rc)
 		rc = sign_end(r);
-	index_signs(r);
+	room = 0;
+	for (struct kb_sign *s = OWN(r->kb->signs); s; s = OWN(s->next)) {
+		r->sign_named = xgrow(r->sign_named, r->n_signs, &room, sizeof(struct kb_sign *));
+		r->sign_named[r->n_signs++] = s;
+	}
 	for (struct kb_sign *s = OWN(r->kb->signs); !rc && s; s = OWN(s->next))
 		rc = sign_parse(r, s);
 	return rc;

@@ -247,20 +247,6 @@ static int read_headers(struct dump *d, const Elf64_Ehdr *h, struct err *e)
 	return dump_read(d, all->at, all->n * all->stride, e);
 }
 
-/* The strings of the tables are in the string table that does not have the section names. */
-static void dump_find_strings(struct dump *d)
-{
-	uint64_t names = d->sections.names;
-	Elf64_Shdr s;
-	uint32_t i;
-
-	for (i = 1; i < d->n_sections && !d->strings; i++)
-		if (i != names && elf_section(&d->sections, i, &s) && s.sh_type == SHT_STRTAB)
-			d->strings = i;
-	if (!d->strings && names < d->n_sections)
-		d->strings = (uint32_t)names;
-}
-
 /* Adjacent tables are read together: a dump has one small section per lane and kind. */
 static int read_tables(struct dump *d, struct err *e)
 {
@@ -372,6 +358,9 @@ static int dump_parse(struct dump *d, struct err *e)
 {
 	Elf64_Ehdr h;
 	int rc;
+	uint64_t names;
+	Elf64_Shdr s;
+	uint32_t i;
 
 	rc = dump_expand(d, e);
 	if (rc == 0)
@@ -381,7 +370,13 @@ static int dump_parse(struct dump *d, struct err *e)
 	if (rc != 0)
 		return rc;
 	d->read = xcalloc(d->n_sections, 1);
-	dump_find_strings(d);
+	/* The strings of the tables are in the string table that does not have the section names. */
+	names = d->sections.names;
+	for (i = 1; i < d->n_sections && !d->strings; i++)
+		if (i != names && elf_section(&d->sections, i, &s) && s.sh_type == SHT_STRTAB)
+			d->strings = i;
+	if (!d->strings && names < d->n_sections)
+		d->strings = (uint32_t)names;
 	rc = read_tables(d, e);
 	if (rc != 0)
 		return rc;

@@ -104,19 +104,6 @@ void pyproc_at(struct pyproc *p, struct remote *r, uint64_t runtime, uint64_t co
 	p->found = minor < 13 || use_debug_offsets(p);
 }
 
-/* "/usr/lib/python3.9/lib-dynload/…", "libpython3.10.so.1.0": before 3.11, the names of files have to tell. */
-static uint32_t version_by_name(const struct target *t, const struct module *m)
-{
-	for (size_t i = 0; i <= t->n_modules; i++) {
-		const char *path = i ? t->module[i - 1].path : m->path, *at = strstr(path, "python3.");
-		unsigned minor;
-
-		if (at && sscanf(at + 8, "%u", &minor) == 1 && minor < 100)
-			return 0x03000000u | minor << 16;
-	}
-	return 0;
-}
-
 static uint32_t version_of(struct pyproc *p, const struct target *t, struct module *m, uint64_t runtime)
 {
 	uint64_t at = module_symbol(t, m, "Py_Version"), d[2];
@@ -126,7 +113,15 @@ static uint32_t version_of(struct pyproc *p, const struct target *t, struct modu
 		return hex;
 	if (remote_read(p->r, runtime, d, sizeof(d)) && !memcmp(d, "xdebugpy", 8))
 		return (uint32_t)d[1];
-	return version_by_name(t, m);
+	/* "/usr/lib/python3.9/lib-dynload/…", "libpython3.10.so.1.0": before 3.11, the names of files have to tell. */
+	for (size_t i = 0; i <= t->n_modules; i++) {
+		const char *path = i ? t->module[i - 1].path : m->path, *found = strstr(path, "python3.");
+		unsigned minor;
+
+		if (found && sscanf(found + 8, "%u", &minor) == 1 && minor < 100)
+			return 0x03000000u | minor << 16;
+	}
+	return 0;
 }
 
 static bool may_be_python(const struct module *m, size_t index)

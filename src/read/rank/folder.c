@@ -414,14 +414,6 @@ static size_t order_by_date(struct dated *list, const struct names *names, int f
 	return n;
 }
 
-static bool has_ranks(const struct job *j)
-{
-	for (size_t i = 0; i < j->n_attempts; i++)
-		if (j->attempt[i].n)
-			return true;
-	return false;
-}
-
 static void free_attempts(struct job *j)
 {
 	for (size_t i = 0; i < j->n_attempts; i++) {
@@ -443,7 +435,10 @@ static bool read_job_named(struct job *j, int folder, const char *name)
 	j->id = pool_strdup(&j->pool, name + strlen("job-"));
 	read_job(j, fd, name);
 	close(fd);
-	return has_ranks(j);
+	for (size_t i = 0; i < j->n_attempts; i++)
+		if (j->attempt[i].n)
+			return true;
+	return false;
 }
 
 /* One without a single file that can be read, such as a folder that another user put there, does not hide an older one that has some. */

@@ -407,17 +407,6 @@ static void pack(struct packer *p, const struct logged *v)
 	buf_add(p->out, p->bytes, p->n);
 }
 
-/* What the card had free is noted after the driver's memory changes: where the log has no such note, it has not changed since. */
-static void pack_free(struct packer *p, const struct start *s)
-{
-	for (int d = 0; d < CW_MAX_DEVICES; d++)
-		if (p->log->head->free[d] && !s->free_seen[d])
-			pack(p, &(struct logged){.kind = CW_EVENT_MORE,
-						 .more = CW_MORE_FREE,
-						 .device = d,
-						 .size = p->log->head->free[d]});
-}
-
 static void pack_start(struct packer *p, const struct start *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -425,7 +414,13 @@ static void pack_start(struct packer *p, const struct start *s)
 	if (p->pool)
 		pack(p, &(struct logged){.kind = CW_EVENT_MORE, .more = CW_MORE_POOL, .device = -1});
 	pack(p, &(struct logged){.kind = CW_EVENT_MORE, .more = CW_MORE_START, .device = -1, .size = p->log->from});
-	pack_free(p, s);
+	/* What the card had free is noted after the driver's memory changes: where the log has no such note, it has not changed since. */
+	for (int d = 0; d < CW_MAX_DEVICES; d++)
+		if (p->log->head->free[d] && !s->free_seen[d])
+			pack(p, &(struct logged){.kind = CW_EVENT_MORE,
+						 .more = CW_MORE_FREE,
+						 .device = d,
+						 .size = p->log->head->free[d]});
 	if (p->log->lost) {
 		p->n = 0;
 		put_tag(p, CW_EVENT_LOST, -1);

@@ -115,16 +115,6 @@ static bool same_failure(const void *a, const void *b)
 	return ((const struct cw_failure *)a)->seq == ((const struct cw_failure *)b)->seq;
 }
 
-static void tidy_failure(struct cw_failure *f)
-{
-	END_TEXT(f->visible_devices);
-	END_TEXT(f->what);
-	END_TEXT(f->file);
-	END_TEXT(f->text);
-	if (f->n_args > CW_MAX_ARGS)
-		f->n_args = CW_MAX_ARGS;
-}
-
 static const struct chunk *first_chunk(const struct trace *t, uint32_t kind)
 {
 	size_t i;
@@ -161,7 +151,12 @@ static void trace_read_failures(struct trace *t)
 	for (i = 0; i < n; i++) {
 		if (t->failure[i].seq == 0)
 			continue;
-		tidy_failure(&t->failure[i]);
+		END_TEXT(t->failure[i].visible_devices);
+		END_TEXT(t->failure[i].what);
+		END_TEXT(t->failure[i].file);
+		END_TEXT(t->failure[i].text);
+		if (t->failure[i].n_args > CW_MAX_ARGS)
+			t->failure[i].n_args = CW_MAX_ARGS;
 		check_failure(t, &t->failure[i]);
 		list_add(&t->failures, &t->failure[i]);
 	}
@@ -426,17 +421,6 @@ size_t trace_ranges(const struct trace *t, const struct cw_range **list)
 /* Everything up to the process id has to be there; the rest can be unknown. */
 #define HEADER_LEAST offsetof(struct cw_header, start_realtime_ns)
 
-static void set_unknown(struct cw_header *h)
-{
-	size_t i;
-
-	memset(h, 0, sizeof(*h));
-	h->rank = h->local_rank = h->world_size = CW_UNKNOWN;
-	h->init_result = h->device_count = CW_UNKNOWN;
-	for (i = 0; i < CW_MAX_DEVICES; i++)
-		memset(h->device[i].attr, 0xff, sizeof(h->device[i].attr));
-}
-
 static void tidy(struct cw_header *h)
 {
 	size_t i;
@@ -469,6 +453,7 @@ static int trace_read_header(struct trace *t, struct err *e)
 	struct cw_header *h = &t->header;
 	uint16_t major;
 	uint32_t size;
+	size_t i;
 
 	if (t->len < sizeof(h->magic) || memcmp(t->data, CW_MAGIC, sizeof(h->magic)) != 0)
 		return err_set(e, -EINVAL, "not a cuwhy recording");
@@ -485,7 +470,11 @@ static int trace_read_header(struct trace *t, struct err *e)
 		return err_set(e, -EINVAL, "the recording's header is damaged");
 	if (size > sizeof(*h))
 		size = sizeof(*h);
-	set_unknown(h);
+	memset(h, 0, sizeof(*h));
+	h->rank = h->local_rank = h->world_size = CW_UNKNOWN;
+	h->init_result = h->device_count = CW_UNKNOWN;
+	for (i = 0; i < CW_MAX_DEVICES; i++)
+		memset(h->device[i].attr, 0xff, sizeof(h->device[i].attr));
 	memcpy(h, t->data, size < t->len ? size : t->len);
 	tidy(h);
 	return 0;

@@ -37,20 +37,6 @@ static bool interned_same(const void *table, uint32_t i, const void *key)
 	return t->item[i].len == k->len && (!k->len || !memcmp(&t->words[t->item[i].at], k->bytes, k->len));
 }
 
-static void intern_add(struct intern *t, const void *bytes, size_t len, size_t words)
-{
-	while (t->n_words + words > t->cap_words) {
-		t->cap_words = t->cap_words ? t->cap_words + t->cap_words / 2 : 256;
-		t->words = xrealloc(t->words, t->cap_words, sizeof(*t->words));
-	}
-	t->item = xgrow(t->item, t->n, &t->cap, sizeof(*t->item));
-	t->item[t->n++] = (struct interned){(uint32_t)t->n_words, (uint32_t)len};
-	t->words[t->n_words + words - 1] = 0;
-	if (len)
-		memcpy(&t->words[t->n_words], bytes, len);
-	t->n_words += words;
-}
-
 uint32_t intern_put(struct intern *t, const void *bytes, size_t len)
 {
 	uint64_t hash = map_hash_bytes(t->seed, bytes, len);
@@ -59,8 +45,18 @@ uint32_t intern_put(struct intern *t, const void *bytes, size_t len)
 	uint32_t id = map_put(&t->map, hash, interned_same, t, &(struct intern_key){bytes, len},
 			      full ? MAP_NONE : (uint32_t)t->n);
 
-	if (id == t->n)
-		intern_add(t, bytes, len, words);
+	if (id == t->n) {
+		while (t->n_words + words > t->cap_words) {
+			t->cap_words = t->cap_words ? t->cap_words + t->cap_words / 2 : 256;
+			t->words = xrealloc(t->words, t->cap_words, sizeof(*t->words));
+		}
+		t->item = xgrow(t->item, t->n, &t->cap, sizeof(*t->item));
+		t->item[t->n++] = (struct interned){(uint32_t)t->n_words, (uint32_t)len};
+		t->words[t->n_words + words - 1] = 0;
+		if (len)
+			memcpy(&t->words[t->n_words], bytes, len);
+		t->n_words += words;
+	}
 	return id == MAP_NONE ? INTERN_FULL : id;
 }
 

@@ -22,22 +22,6 @@ bool snap_is_snapshot(const void *head, size_t len)
 	return len >= 3 && b[0] == 0x80 && b[1] >= 2 && b[1] <= 5;
 }
 
-/* Before 2.1 blocks had no address: they follow one another. Sums of forged sizes may be anything. */
-static void place_blocks(struct snapshot *s)
-{
-	for (size_t i = 0; i < s->n_segments; i++) {
-		uint64_t addr = s->segment[i].addr;
-
-		for (uint32_t k = 0; k < s->segment[i].n; k++) {
-			struct snap_block *b = &s->block[s->segment[i].first + k];
-
-			if (!b->addr)
-				b->addr = addr;
-			addr = b->addr + b->size;
-		}
-	}
-}
-
 #define CARD_MAX ((uint64_t)64 << 40)	/* far above any GPU */
 
 static bool is_in_segment(const struct snap_block *b, const struct snap_segment *g)
@@ -74,18 +58,6 @@ static void check_figures(struct snapshot *s)
 	}
 }
 
-/* It may be anywhere: a virtual environment, a folder in PYTHONPATH, its own source tree. */
-static void find_torch(struct snapshot *s)
-{
-	for (uint32_t i = 0; i < s->text.n && !s->torch_path[0]; i++) {
-		const char *file = snap_text(s, i), *at = strstr(file, "/torch/nn/modules/");
-
-		if (at && (size_t)(at - file) + sizeof("/torch/lib/libtorch.so") < sizeof(s->torch_path))
-			snprintf(s->torch_path, sizeof(s->torch_path), "%.*s/torch/lib/libtorch.so", (int)(at - file),
-				 file);
-	}
-}
-
 /* Shrinks arrays that were grown by doubling: the analysis needs memory, too. */
 static void *trim_array(void *array, size_t n, size_t *cap, size_t size)
 {
@@ -112,9 +84,27 @@ static struct snapshot *read_from(struct pickle_input *in, struct err *e)
 	}
 	s->event = trim_array(s->event, s->n_events, &s->cap_events, sizeof(*s->event));
 	s->block = trim_array(s->block, s->n_blocks, &s->cap_blocks, sizeof(*s->block));
-	place_blocks(s);
+	/* Before 2.1 blocks had no address: they follow one another. Sums of forged sizes may be anything. */
+	for (size_t i = 0; i < s->n_segments; i++) {
+		uint64_t addr = s->segment[i].addr;
+
+		for (uint32_t k = 0; k < s->segment[i].n; k++) {
+			struct snap_block *block = &s->block[s->segment[i].first + k];
+
+			if (!block->addr)
+				block->addr = addr;
+			addr = block->addr + block->size;
+		}
+	}
 	check_figures(s);
-	find_torch(s);
+	/* It may be anywhere: a virtual environment, a folder in PYTHONPATH, its own source tree. */
+	for (uint32_t i = 0; i < s->text.n && !s->torch_path[0]; i++) {
+		const char *file = snap_text(s, i), *at = strstr(file, "/torch/nn/modules/");
+
+		if (at && (size_t)(at - file) + sizeof("/torch/lib/libtorch.so") < sizeof(s->torch_path))
+			snprintf(s->torch_path, sizeof(s->torch_path), "%.*s/torch/lib/libtorch.so", (int)(at - file),
+				 file);
+	}
 	return s;
 }
 

@@ -108,11 +108,6 @@ static size_t clean_at(struct clothes *c, size_t i, const struct wrapping *wrapp
 	return next;
 }
 
-static bool may_teach(const struct wrapped *w)
-{
-	return memmem(w->s, w->len, "Traceback (most", 15) || memmem(w->s, w->len, "  File \"", 8);
-}
-
 /* Prefixes are learned from all lines before the first of them is read. */
 static void learn_prefixes(struct clothes *c, const struct wrapping *wrapping)
 {
@@ -120,7 +115,8 @@ static void learn_prefixes(struct clothes *c, const struct wrapping *wrapping)
 
 	prefix_common_begin(&c->prefixes);
 	for (size_t i = 0, next; i < c->n; i = next) {
-		bool teaches = may_teach(&c->window[i]);
+		bool teaches = memmem(c->window[i].s, c->window[i].len, "Traceback (most", 15) ||
+			       memmem(c->window[i].s, c->window[i].len, " File \"", 8);
 
 		next = i + 1;
 		if (!common && !teaches)

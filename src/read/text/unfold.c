@@ -78,11 +78,6 @@ static bool starts_exception(const char *s, size_t n)
 	return n > 5 && s[n] == ' ' && isalpha((unsigned char)s[0]) && exception_name(s, n - 1);
 }
 
-static bool starts_rank(const char *s)
-{
-	return (str_starts(s, "[rank") && isdigit((unsigned char)s[5]) && strstr(s, "]: "));
-}
-
 static bool starts_line(const struct unfold *u, const char *s, size_t word)
 {
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
@@ -90,7 +85,7 @@ static bool starts_line(const struct unfold *u, const char *s, size_t word)
 			return true;
 	if (str_starts(s, header))
 		return s[sizeof(header) - 1] == ' ';	/* a traceback that ends here begins with this line's prefix */
-	if (frame_length(s) || starts_rank(s))
+	if (frame_length(s) || (str_starts(s, "[rank") && isdigit((unsigned char)s[5]) && strstr(s, "]: ")))
 		return true;
 	if (word > 1 && s[word - 1] == ':')
 		return starts_assertion(s, word) || (u->folds && starts_exception(s, word));

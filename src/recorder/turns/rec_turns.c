@@ -11,196 +11,12 @@
  *
  * Whatever is read belongs to frames that the walk has just confirmed, and is kept alive by them.
  */
-#include <string.h>
-
-#include "recorder/rec_python.h"
-#include "recorder/rec_segment.h"
-
-#define LOOPS_MAX	2048u		/* in the recording; index 0 is not used */
-#define RECORDS		16384u
-#define CALLS		0x80000000u	/* in turn_level.loop */
-#define CALL_SLOTS	1024u
-#define LEVEL_EXACT	CW_TURN_EXACT
-#define LEVEL_READ	2u		/* its iterator tells the turn */
-#define LEVEL_OF_GENERATOR 4u
-
-enum reads { READS_NOT, READS_INDEX, READS_RANGE, READS_DICT, READS_SET, READS_BACK, READS_ENUM, READS_ZIP, READS_MAP,
-	READS_COUNT,
-	READS_ISLICE
-};
-
-#define ITERATORS(X)                                                                      \
-	X(PyListIter_Type, READS_INDEX) X(PyTupleIter_Type, READS_INDEX) X(PySeqIter_Type, READS_INDEX) \
-	X(PyUnicodeIter_Type, READS_INDEX) X(PyRangeIter_Type, READS_RANGE) X(PyEnum_Type, READS_ENUM) \
-	X(PyZip_Type, READS_ZIP) X(PyMap_Type, READS_MAP) X(PySetIter_Type, READS_SET)  \
-	X(PyDictIterKey_Type, READS_DICT) X(PyDictIterValue_Type, READS_DICT) X(PyDictIterItem_Type, READS_DICT) \
-					X(PyListRevIter_Type, READS_BACK)
-
-enum {
-#define X(name, reads) ITERATOR_##name,
-	ITERATORS(X)
-#undef X
-	N_ITERATORS
-};
+#include "recorder/turns/rec_turns.h"
 
 HOT_DATA static struct {
 	bool on;
 	uint32_t locals;		/* offset in a frame */
 } hot_turns;
-static struct {
-	struct cw_loop *loop;		/* the chunk; made when the first loop is needed */
-	uint32_t n_loops;
-	const void *type[N_ITERATORS];
-	struct slot calls[CALL_SLOTS];	/* lines that stand for C code that repeats */
-	struct cw_turn *record;
-	uint32_t n_records, free, free_last;	/* offs: those that were freed first are used again first */
-	uint32_t spare;			/* off of one without blocks that may soon have some again, 0 = none */
-	uint64_t serial;
-} turns;
-static struct spin turns_lock;
-LOCK_LISTED(turns_lock, turns_lock);
-
-static const void *load(const void *from, uint32_t offset)
-{
-	const void *v;
-
-	memcpy(&v, (const char *)from + offset, sizeof(v));
-	return v;
-}
-
-static int64_t load_number(const void *from, uint32_t offset)
-{
-	int64_t v;
-
-	memcpy(&v, (const char *)from + offset, sizeof(v));
-	return v;
-}
-
-static enum reads reads_of(const void *type)
-{
-	static const uint8_t how[] = {
-#define X(name, reads) reads,
-		ITERATORS(X)
-#undef X
-	};
-	const char *name;
-
-	for (uint32_t i = 0; i < N_ITERATORS; i++)
-		if (type == turns.type[i])
-			return how[i];
-	name = load(type, PY_TYPE_NAME);
-	if (!name || strncmp(name, "itertools.", 10) != 0)
-		return name && strcmp(name, "str_ascii_iterator") == 0 ? READS_INDEX : READS_NOT;
-	return strcmp(name + 10, "count") == 0 ? READS_COUNT : strcmp(name + 10, "islice") == 0 ? READS_ISLICE : READS_NOT;
-}
-
-struct reading {
-	int64_t word;			/* the number at offset `at` of the iterator itself; `at` 0: it is elsewhere */
-	uint8_t at;
-	int64_t turns;			/* elements taken, counted from `base` */
-	int64_t base;
-	bool exact;			/* if this were the first look at the loop: the turn is turns - base for certain */
-};
-
-/* `how`: as reads_of() says of its type. */
-static bool read_iterator(const void *it, enum reads how, unsigned depth, struct reading *r)
-{
-	struct reading inner;
-	const void *items;
-	bool first = false;		/* this is the first turn, or taken for it */
-
-	*r = (struct reading){.exact = true};
-	switch (how) {
-	case READS_NOT:
-		return false;
-	case READS_INDEX:
-		r->at = PY_ITER_INDEX;
-		r->turns = load_number(it, r->at);
-		break;
-	case READS_RANGE:
-		if (py.l.minor < 12) {
-			r->at = PY_RANGE_ITER_INDEX;
-			r->turns = load_number(it, r->at);
-			break;
-		}
-		r->at = PY_RANGE_ITER_LEFT;
-		r->turns = -load_number(it, r->at);
-		first = true;
-		r->exact = load_number(it, PY_RANGE_ITER_NEXT) == load_number(it, PY_RANGE_ITER_STEP);	/* a range from 0 */
-		break;
-	case READS_BACK:
-		r->at = PY_BACK_ITER_INDEX;
-		items = load(it, PY_BACK_ITER_LIST);
-		if (!items)
-			return false;
-		r->turns = load_number(items, PY_COUNT) - 1 - load_number(it, r->at);
-		break;
-	case READS_DICT:
-		r->at = PY_DICT_ITER_LEFT;
-		r->turns = load_number(it, PY_DICT_ITER_COUNT) - load_number(it, r->at);
-		break;
-	case READS_SET:
-		r->at = PY_SET_ITER_LEFT;
-		r->turns = load_number(it, PY_SET_ITER_COUNT) - load_number(it, r->at);
-		break;
-	case READS_ENUM:		/* counts from any number: only what it counts can say which turn is the first */
-		r->at = PY_ENUMERATE_COUNT;
-		r->turns = load_number(it, r->at);
-		items = load(it, PY_ENUMERATE_OF);
-		if (depth < 3 && read_iterator(items, reads_of(load(items, PY_TYPE)), depth + 1, &inner) && inner.exact)
-			r->base = r->turns - (inner.turns - inner.base);
-		else
-			first = r->turns != 1;
-		r->exact = !first;
-		break;
-	case READS_COUNT:		/* likewise */
-		r->at = PY_COUNT_COUNT;
-		r->turns = load_number(it, r->at);
-		r->exact = r->turns == 1;
-		first = !r->exact;
-		break;
-	case READS_ISLICE:
-		r->at = PY_ISLICE_COUNT;
-		r->turns = load_number(it, r->at);
-		r->exact = r->turns == 1;
-		first = !r->exact;
-		break;
-	case READS_ZIP:
-	case READS_MAP:			/* a tuple of iterators */
-		items = load(it, how == READS_ZIP ? PY_ZIP_OF : PY_MAP_OF);
-		items = items && load_number(items, PY_COUNT) > 0 ? load(items, PY_TUPLE_ITEMS) : NULL;
-		if (!items || depth > 2 || !read_iterator(items, reads_of(load(items, PY_TYPE)), depth + 1, r))
-			return false;
-		r->at = 0;
-		return true;
-	}
-	if (first)
-		r->base = r->turns - 1;
-	r->word = load_number(it, r->at);
-	return true;
-}
-
-/* Those whose number is the number of turns, or the number of turns that are left. */
-static int8_t pace_of(enum reads how)
-{
-	switch (how) {
-	case READS_INDEX:
-	case READS_ENUM:
-	case READS_COUNT:
-	case READS_ISLICE:
-		return 1;
-	case READS_RANGE:
-		return py.l.minor < 12 ? 1 : -1;
-	default:
-		return 0;
-	}
-}
-
-/* Those that count an element only after they have it: while it is being made, the turn has already begun. */
-static bool counts_late(enum reads how)
-{
-	return how == READS_ENUM || how == READS_ISLICE;
-}
 
 static const uint64_t nothing;
 
@@ -224,9 +40,9 @@ static inline const void *in_slot(const struct turn_level *l)
 
 static bool level_read(const struct turn_level *l, uint32_t unit, struct reading *r)
 {
-	if (!read_iterator(in_slot(l), l->how, 0, r))
+	if (!iterator_read(in_slot(l), l->how, 0, r))
 		return false;
-	if (unit < py_loop[l->loop].body && counts_late(l->how)) {
+	if (unit < py_loop[l->loop].body && iterator_counts_late(l->how)) {
 		r->exact = r->turns == 0 || r->exact;
 		r->base = r->turns == 0 ? 0 : r->base;
 		r->turns++;
@@ -295,10 +111,10 @@ static void level_begin(struct turn_level *l, uint32_t unit)
 	l->turn = 1;
 	l->iterator = in_slot(l);
 	l->type = l->iterator ? load(l->iterator, PY_TYPE) : NULL;
-	l->how = (uint8_t)(l->type ? reads_of(l->type) : READS_NOT);
+	l->how = (uint8_t)(l->type ? iterator_reads(l->type) : READS_NOT);
 	if (l->how && !level_read(l, unit, &r))
 		l->how = READS_NOT;
-	l->pace = pace_of(l->how);
+	l->pace = iterator_pace(l->how);
 	if (l->how) {
 		l->flags |= LEVEL_READ | (r.exact ? LEVEL_EXACT : 0);
 		l->base = r.base;
@@ -382,11 +198,6 @@ static enum turned level_look(struct turn_level *l, uint32_t unit, uint32_t cold
 	return TURN_NEXT;
 }
 
-static uint32_t unit_of(const struct py_chain *c, uint32_t link)
-{
-	return code_unit(UNTAGGED(c->kept[link].code), c->link[link].instr);
-}
-
 static uint32_t cold_of(const struct py_chain *c, uint32_t link)
 {
 	return loops_cold(LOOPS_NUMBER(c->kept[link].loops));
@@ -409,9 +220,6 @@ static void level_new(struct turn_level *l, const struct py_chain *c, uint32_t l
 	level_begin(l, l->unit);
 }
 
-/* C code repeats: a loop that has no other trace. */
-static uint32_t call_number(const struct py_chain *c, uint32_t link);
-
 /* A frame at `link` is another call of the same function. Which loop did that? The innermost of the first n, if it may
  * have turned unseen; else C code. Returns how many loops are certain now: all others begin. */
 static uint32_t called_again(struct py_turns *t, const struct py_chain *c, uint32_t link, uint32_t n)
@@ -432,7 +240,7 @@ static uint32_t called_again(struct py_turns *t, const struct py_chain *c, uint3
 	l = &t->level[n];
 	*l = (struct turn_level){
 		.frame = c->link[caller].frame, .var = {&nothing, &nothing}, .link = (uint16_t)caller, .turn = 1};
-	l->loop = CALLS | call_number(c, caller);
+	l->loop = CALLS | loop_of_calls(c, caller);
 	n++;
 turned:
 	l = &t->level[n - 1];
@@ -628,9 +436,6 @@ static bool find_others(struct change *x, uint32_t *sure)
 	return true;
 }
 
-static void log_turns(struct rec_thread *t, uint32_t same);
-static void log_step(struct rec_thread *t);
-
 static __attribute__((noinline)) void turns_change(struct py_turns *t, struct py_chain *c, uint32_t first, uint32_t called)
 {
 	struct change x;
@@ -652,7 +457,7 @@ static __attribute__((noinline)) void turns_change(struct py_turns *t, struct py
 		       t->level[sure].turn == x.old[sure].turn;
 	     sure++)
 		;
-	log_turns(rec_self, sure);
+	turns_log(rec_self, sure);
 }
 
 /* The frame of a loop has moved on within the loop: true if the loop has certainly not turned. */
@@ -770,9 +575,9 @@ static __attribute__((noinline)) HOT void turns_moved(struct py_turns *t, struct
 	if (how == TURN_ANEW)
 		turns_change(t, c, first, called);
 	else if (how == TURN_NEXT)
-		log_step(rec_self);
+		turns_log_step(rec_self);
 	if (unlikely(!t->n && rec_self->turn_logged))	/* also of a thread that has ended */
-		log_turns(rec_self, 0);
+		turns_log(rec_self, 0);
 	if (!called)
 		keep_args(t, c, first);
 	c->first = c->n + 1;
@@ -796,268 +601,6 @@ HOT void turns_seen(struct py_chain *c)
 	turns_moved(t, c);
 }
 
-static uint32_t line_at(const char *code, uint32_t unit)
-{
-	uint64_t instr = py.l.instr_kind == INSTR_POINTER ? (uintptr_t)(code + py.l.bytecode + 2 * unit)
-			 : py.l.instr_kind == INSTR_BYTES ? 2 * unit
-							  : unit;
-
-	return python_line(&py.l, code, instr);
-}
-
-/* The body may come before the test: `while` is the first line of all. */
-static uint32_t loop_line(const char *code, const struct py_loop *p)
-{
-	uint32_t line = line_at(code, p->head), jump = p->jump ? line_at(code, p->jump) : line;
-
-	return jump < line ? jump : line;
-}
-
-/* Under the lock; 0 = no room. */
-static uint32_t loop_add(const char *code, uint32_t line, uint32_t flags)
-{
-	struct cw_loop *l;
-
-	if (!turns.loop || turns.n_loops == LOOPS_MAX)
-		return 0;
-	l = &turns.loop[turns.n_loops];
-	python_code_frame(code, line, &l->frame);
-	l->flags = flags;
-	return turns.n_loops++;
-}
-
-static uint32_t call_number(const struct py_chain *c, uint32_t link)
-{
-	const char *code = UNTAGGED(c->kept[link].code);
-	uint64_t key = (c->kept[link].id ^ (uint64_t)unit_of(c, link) * 0x9e3779b97f4a7c15ull) | 1;
-	uint32_t number = table_get(turns.calls, CALL_SLOTS, key);
-
-	if (number || !spin_try(&turns_lock))
-		return number;
-	number = loop_add(code, python_line(&py.l, code, c->link[link].instr), CW_LOOP_CALLS);
-	if (number && !table_put(turns.calls, CALL_SLOTS, key, number))
-		number = 0;
-	spin_done(&turns_lock);
-	return number;
-}
-
-static inline uint32_t loop_number(const struct rec_thread *t, const struct turn_level *l)
-{
-	const char *code = UNTAGGED(t->chain.kept[l->link].code);
-	struct py_loop *p = &py_loop[l->loop];
-	uint32_t number;
-
-	if (l->loop & CALLS)
-		return l->loop & ~CALLS;
-	number = __atomic_load_n(&p->number, __ATOMIC_ACQUIRE);
-	if (likely(number) || !spin_try(&turns_lock))
-		return number;
-	if (!p->number)
-		shared_set(&p->number, loop_add(code, loop_line(code, p), p->is_for ? CW_LOOP_FOR : 0));
-	number = p->number;
-	spin_done(&turns_lock);
-	return number;
-}
-
-static inline struct cw_loop_turn turn_of(const struct rec_thread *t, const struct turn_level *l)
-{
-	return (struct cw_loop_turn){.loop = loop_number(t, l), .turn = l->turn, .flags = l->flags & CW_TURN_EXACT};
-}
-
-uint32_t turns_now(const struct rec_thread *t, struct cw_loop_turn *out, uint32_t max)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = t->turns.n; i-- > 0 && n < max; n++)
-		out[n] = turn_of(t, &t->turns.level[i]);
-	return n;
-}
-
-/* Which launch the next entry is for: the one that is being written now, else the next. */
-static uint64_t launch_now(const struct cw_ring *r)
-{
-	const struct cw_launch *s = (const struct cw_launch *)(r + 1) + ((r->head - 1) & (CW_RING_LAUNCHES - 1));
-
-	return r->head + !(r->head && !s->seq);
-}
-
-static inline void log_turn(struct cw_ring *r, uint64_t launch, uint32_t depth, struct cw_loop_turn at)
-{
-	struct cw_turned *s = (struct cw_turned *)(r + 1) + (r->head & (CW_RING_TURNS - 1));
-
-	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
-	atomic_signal_fence(memory_order_release);
-	ring_ahead(r, s, sizeof(*s));
-	r->head++;
-	s->launch = launch;
-	s->depth = depth;
-	s->at = at;
-	shared_set(&s->seq, r->head);
-}
-
-/* For launches, which have no room for their turns: all loops but the outermost `same` are others now. Only half of the
- * chunks: rings of threads matter more. */
-HOT static void log_turns(struct rec_thread *t, uint32_t same)
-{
-	uint64_t launch;
-
-	if (!t->turn_log) {
-		if (!t->launches || t->no_turn_log || !t->turns.n)
-			return;
-		if (shared_get(&rec.h->n_chunks) < CW_MAX_CHUNKS / 2)
-			t->turn_log = ring_new(CW_CHUNK_TURN_LOG, sizeof(struct cw_turned), CW_RING_TURNS);
-		t->no_turn_log = !t->turn_log;
-		if (!t->turn_log)
-			return;
-		t->turn_log->thread_key = off_of(t->launches);
-		same = 0;
-	}
-	launch = launch_now(t->launches);
-	for (uint32_t i = same; i < t->turns.n; i++)
-		log_turn(t->turn_log, launch, i, turn_of(t, &t->turns.level[i]));
-	if (same == t->turns.n && t->turn_logged > same)
-		log_turn(t->turn_log, launch, same, (struct cw_loop_turn){0});
-	t->turn_logged = t->turns.n;
-}
-
-/* The same, of the innermost loop only. */
-HOT static inline void log_step(struct rec_thread *t)
-{
-	uint32_t last = t->turns.n - 1;
-
-	if (likely(t->turn_log && t->turn_logged == t->turns.n))
-		log_turn(t->turn_log, launch_now(t->launches), last, turn_of(t, &t->turns.level[last]));
-	else
-		log_turns(t, last);
-}
-
-static struct cw_turn *record_new(void)
-{
-	struct cw_turn *r = at(turns.free);
-
-	if (turns.record && turns.n_records < RECORDS) {
-		r = &turns.record[turns.n_records++];
-		if (begins_page(r, sizeof(*r)))
-			chunk_warm_ahead(turns.record, (size_t)((char *)r - (char *)turns.record), RECORDS * sizeof(*r));
-	} else if (r) {
-		turns.free = r->next;
-	}
-	return r;
-}
-
-static bool record_is(const struct turn_level *l)
-{
-	return l->record && ((const struct cw_turn *)at(l->record))->serial == l->serial;
-}
-
-/* Each loop's record refers to that of the loop around it. Without room, the outer ones must do. */
-static __attribute__((noinline)) uint32_t turn_make(struct rec_thread *t)
-{
-	struct py_turns *p = &t->turns;
-	uint32_t i = p->n, up;
-	struct cw_turn *r;
-
-	while (i && !record_is(&p->level[i - 1]))
-		i--;
-	up = i ? p->level[i - 1].record : 0;
-	for (; i < p->n; i++) {
-		r = record_new();
-		if (!r) {
-			shared_add(&rec.h->lost_turns, 1);
-			break;
-		}
-		r->up = up;
-		r->at = turn_of(t, &p->level[i]);
-		r->refs = 0;
-		shared_set(&r->serial, ++turns.serial);
-		if (up)
-			((struct cw_turn *)at(up))->refs++;
-		p->level[i].serial = r->serial;
-		p->level[i].record = up = off_of(r);
-	}
-	if (up)
-		((struct cw_turn *)at(up))->refs++;
-	return up;
-}
-
-/* A thread of PyTorch's backward has no Python frames. The one that created the graph waits for it meanwhile, in the turn
- * that it was in at its last event. If that one goes on nevertheless, only a record that is still in use counts. */
-static __attribute__((noinline)) uint32_t turn_of_forward(struct rec_thread *t)
-{
-	uint32_t i;
-
-	if (t->forward_of != t->forward_nodes) {
-		t->forward_of = t->forward_nodes;
-		t->forward = rec_thread_of_nodes(t->forward_nodes);
-	}
-	if (!t->forward || t->forward == t)
-		return 0;
-	i = __atomic_load_n(&t->forward->turns.n, __ATOMIC_RELAXED);
-	for (i = i < TURN_LEVELS ? i : TURN_LEVELS; i-- > 0;) {
-		const struct turn_level *l = &t->forward->turns.level[i];
-		uint32_t off = __atomic_load_n(&l->record, __ATOMIC_RELAXED);
-
-		if (off && ((struct cw_turn *)at(off))->serial == __atomic_load_n(&l->serial, __ATOMIC_RELAXED)) {
-			((struct cw_turn *)at(off))->refs++;
-			return off;
-		}
-	}
-	return 0;
-}
-
-HOT uint32_t turn_keep(struct rec_thread *t)
-{
-	const struct turn_level *l;
-
-	if (!t->turns.n)
-		return unlikely(t->node_depth) && turns.record ? turn_of_forward(t) : 0;
-	l = &t->turns.level[t->turns.n - 1];
-	if (unlikely(!record_is(l)))
-		return turn_make(t);
-	((struct cw_turn *)at(l->record))->refs++;
-	return l->record;
-}
-
-static __attribute__((noinline)) void records_free(uint32_t turn)
-{
-	while (turn) {
-		struct cw_turn *r = at(turn), *last = at(turns.free_last);
-
-		r->refs = (uint32_t)r->serial;
-		shared_set(&r->serial, 0);
-		r->next = 0;
-		*(turns.free ? &last->next : &turns.free) = turn;
-		turns.free_last = turn;
-		turn = r->up;
-		if (turn && --((struct cw_turn *)at(turn))->refs)
-			break;
-	}
-}
-
-uint32_t turn_serial(uint32_t turn)
-{
-	return turn ? (uint32_t)((const struct cw_turn *)at(turn))->serial : 0;
-}
-
-/* One without blocks is not freed at once: in many programs each block goes before the next one comes. */
-HOT void turn_drop(uint32_t turn)
-{
-	const struct cw_turn *spare = at(turns.spare);
-
-	if (!turn || --((struct cw_turn *)at(turn))->refs || turn == turns.spare)
-		return;
-	if (spare && !spare->refs)
-		records_free(turns.spare);
-	turns.spare = turn;
-}
-
-bool turn_table_start(void)
-{
-	turns.free = turns.free_last = turns.n_records = turns.spare = 0;
-	turns.record = hot_turns.on ? chunk_new(CW_CHUNK_TURNS, RECORDS * sizeof(*turns.record), 0) : NULL;
-	return turns.record;
-}
-
 /* Offsets that CPython reported and that differ from what we know mean another build: its bytecode may differ too. */
 void turns_start(void)
 {
@@ -1065,16 +608,10 @@ void turns_start(void)
 	void *f = elf_symbol_anywhere("PyGILState_GetThisThreadState");
 	struct elf_object o;
 
-	memset(&turns, 0, sizeof(turns));
-	turns.n_loops = 1;
 	hot_turns.on = py.on && known && memcmp(known, &py.l, sizeof(*known)) == 0 && f && elf_object_at(f, &o);
 	loops_start(hot_turns.on);
 	hot_turns.locals = loops_locals();
-	if (!hot_turns.on)
-		return;
-#define X(name, reads) turns.type[ITERATOR_##name] = elf_symbol(&o, #name);
-	ITERATORS(X)
-#undef X
-	turns.loop = chunk_new(CW_CHUNK_LOOPS, LOOPS_MAX * sizeof(*turns.loop), 0);
-	hot_turns.on = turns.loop;
+	if (hot_turns.on)
+		iterators_start(&o);
+	hot_turns.on = turns_records_start(hot_turns.on);
 }

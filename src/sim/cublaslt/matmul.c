@@ -101,11 +101,6 @@ STANDIN(int, cublasLtMatmulAlgoCheck,
 	return status;
 }
 
-static bool is_empty(const struct lt_problem *p)
-{
-	return !p->d->rows || !p->d->cols;
-}
-
 /* What only the call itself knows: pointers and the workspace. Without k, A and B are not read; C is not with beta 0. */
 static int check_call(const struct lt_problem *p, const void *a, const void *b, const void *d,
 		      const struct lt_algo *algo, const void *workspace, size_t bytes)
@@ -137,7 +132,7 @@ STANDIN(int, cublasLtMatmul,
 	if (!alpha || !beta)
 		return BLAS_INVALID_VALUE;
 	status = lt_check(handle, &p, &kernel);
-	if (status || is_empty(&p))
+	if (status || !p.d->rows || !p.d->cols)
 		return status;
 	status = check_call(&p, a, b, d, algo, workspace, bytes);
 	if (status)

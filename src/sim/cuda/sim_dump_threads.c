@@ -65,11 +65,6 @@ uint32_t sim_dump_blocks(const struct sim_dump *d)
 	return n;
 }
 
-static uint64_t lane_offset(const struct sim_dump *d)
-{
-	return d->fault->insn && !d->fault->asked ? d->offset + 16 : d->offset;
-}
-
 static void add_registers(struct sim_dump *d, const struct warp *w, struct sim_place place,
 			  uint32_t thread)
 {
@@ -118,7 +113,7 @@ static void fill_lane(const struct sim_dump *d, const struct warp *w, uint32_t l
 	row->thread[0] = thread % size[0];
 	row->thread[1] = thread / size[0] % size[1];
 	row->thread[2] = thread / size[0] / size[1];
-	row->offset = lane_offset(d);
+	row->offset = d->fault->insn && !d->fault->asked ? d->offset + 16 : d->offset;
 	row->pc = d->entry + row->offset;
 	row->depth = d->fault->depth;
 	row->state = 1;
@@ -196,7 +191,8 @@ static void add_warp(struct sim_dump *d, const struct warp *w, struct sim_place 
 static uint32_t list_warps(const struct sim_dump *d, uint32_t sm, struct warp *list)
 {
 	uint32_t all = (block_threads(d) + SIM_WARP - 1) / SIM_WARP, count = 0;
-	uint32_t from = sm ? 0 : first_warp(d), to = sm || d->fault->lanes ? from + 1 : all;
+	uint32_t from = sm ? 0 : first_warp(d),
+		 to = sm || d->fault->lanes ? from + 1 : all;
 
 	if (sim.config.warp_exits && d->fault->exception == SIM_EXC_ILLEGAL_ADDRESS) {
 		from++;			/* the one that failed has exited, as can happen on an H200 */

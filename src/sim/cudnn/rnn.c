@@ -104,11 +104,6 @@ static bool has_bias(const struct dnn_rnn *r, int id)
 	return r->bias == BIAS_DOUBLE && id < 2 * gates(r);
 }
 
-static int matrices(const struct dnn_rnn *r)
-{
-	return 2 * gates(r) + has_projection(r);
-}
-
 /* Elements before matrix `id` of a layer. All matrices of all layers come first, layer by layer, then all biases: this order makes the
  * gates of a layer one block, on which PyTorch relies. */
 static int64_t matrix_offset(const struct dnn_rnn *r, int pseudo_layer, int id)
@@ -116,7 +111,7 @@ static int64_t matrix_offset(const struct dnn_rnn *r, int pseudo_layer, int id)
 	int64_t offset = 0;
 
 	for (int layer = 0; layer <= pseudo_layer; layer++)
-		for (int i = 0; i < (layer == pseudo_layer ? id : matrices(r)); i++) {
+		for (int i = 0; i < (layer == pseudo_layer ? id : (2 * gates(r) + has_projection(r))); i++) {
 			struct matrix m = layer_matrix(r, layer, i);
 
 			offset += m.rows * m.columns;
@@ -152,12 +147,6 @@ DNN(cudnnGetRNNWeightSpaceSize, (struct dnn_handle * h, const struct dnn_rnn *r,
 	return DNN_SUCCESS;
 }
 
-static void describe(struct dnn_shape *s, int type, int64_t rows, int64_t columns)
-{
-	*s = (struct dnn_shape){.type = type, .dims = 3, .dim = {1, rows, columns}};
-	dnn_pack(s, false);
-}
-
 /* What a layer does not have is described by no dimensions at a null address. */
 static void locate(const struct dnn_rnn *r, const char *space, int64_t offset, struct matrix m, struct dnn_shape *s,
 		   void **address)
@@ -166,8 +155,10 @@ static void locate(const struct dnn_rnn *r, const char *space, int64_t offset, s
 
 	if (s) {
 		*s = (struct dnn_shape){0};
-		if (m.rows)
-			describe(s, r->type, m.rows, m.columns);
+		if (m.rows) {
+			*s = (struct dnn_shape){.type = r->type, .dims = 3, .dim = {1, m.rows, m.columns}};
+			dnn_pack(s, false);
+		}
 	}
 	if (address)
 		*address = m.rows ? (void *)((uintptr_t)space + bytes) : NULL;

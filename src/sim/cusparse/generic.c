@@ -17,15 +17,10 @@ static int64_t op_columns(OBJECT *m, int op)
 	return op ? m->rows : m->columns;
 }
 
-static int check_handle(OBJECT *handle)
-{
-	return sparse_is(handle, SPARSE_HANDLE) ? 0 : SPARSE_NOT_INITIALIZED;
-}
-
 /* The scalars and operations, and a type for the computation that this GPU has. */
 static int check_call(OBJECT *handle, int op_a, int op_b, const void *alpha, const void *beta, int compute_type)
 {
-	int code = check_handle(handle);
+	int code = sparse_is(handle, SPARSE_HANDLE) ? 0 : SPARSE_NOT_INITIALIZED;
 
 	if (code)
 		return code;

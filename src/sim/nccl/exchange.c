@@ -126,16 +126,11 @@ static bool reduces(int op)
 	return op == OP_ALL_REDUCE || op == OP_REDUCE || op == OP_REDUCE_SCATTER;
 }
 
-static bool is_root(const struct nccl_comm *comm, const struct nccl_call *call)
-{
-	return call->root == comm->rank;
-}
-
 /* What this rank gives and gets, in elements: `count` is what the function was given. */
 static void sizes(const struct nccl_comm *comm, const struct nccl_call *call, size_t *send, size_t *receive)
 {
 	size_t one = call->count, all = call->count * (size_t)comm->ranks;
-	bool root = is_root(comm, call);
+	bool root = call->root == comm->rank;
 
 	*send = one;
 	*receive = one;

@@ -179,19 +179,6 @@ static int package_by_name(const void *a, const void *b)
 	return c ? c : (x->n_cut > y->n_cut) - (x->n_cut < y->n_cut);
 }
 
-static void packages_sort(struct package_list *l)
-{
-	for (size_t i = 0; i < l->n; i++)	/* qsort is not stable: the place stands in a field that is not used yet */
-		l->item[i].n_cut = (int)i;
-	xsort(l->item, l->n, sizeof(*l->item), package_by_name);
-	for (size_t i = 0; i < l->n; i++) {
-		struct py_package *p = &l->item[i];
-
-		p->n_cut = 0;
-		p->hidden = i && p->source != PY_CONDA_META && strcmp(p[-1].name, p->name) == 0;
-	}
-}
-
 static void package_read_metadata(struct env_work *w, struct py_package *p)
 {
 	struct scan *s = w->s;
@@ -220,7 +207,15 @@ static void find_packages(struct env_work *w)
 			packages_in_folder(w, &l, &e->folder[i]);
 	if (e->prefix && e->kind == PYENV_CONDA)
 		packages_of_conda(w, &l);
-	packages_sort(&l);
+	for (size_t i = 0; i < l.n; i++)	/* qsort is not stable: the place stands in a field that is not used yet */
+		l.item[i].n_cut = (int)i;
+	xsort(l.item, l.n, sizeof(*l.item), package_by_name);
+	for (size_t i = 0; i < l.n; i++) {
+		struct py_package *p = &l.item[i];
+
+		p->n_cut = 0;
+		p->hidden = i && p->source != PY_CONDA_META && strcmp(p[-1].name, p->name) == 0;
+	}
 	e->package = pool_alloc(w->s->pool, (l.n + 1) * sizeof(*l.item));
 	if (l.n)
 		memcpy(e->package, l.item, l.n * sizeof(*l.item));
@@ -308,13 +303,6 @@ static void record_check(struct env_work *w, size_t package)
 		record_check_line(w, p, at, len);
 		at += len + (at[len] == '\n');
 	}
-}
-
-static void check_records(struct env_work *w)
-{
-	for (size_t i = 0; i < w->e->n_packages; i++)
-		if (w->e->package[i].watched && w->e->package[i].source == PY_DIST_INFO)
-			record_check(w, i);
 }
 
 static bool record_names(const struct record *r, const char *file)
@@ -440,6 +428,8 @@ static void check_requirements(struct env_work *w)
 void env_packages(struct env_work *w)
 {
 	find_packages(w);
-	check_records(w);
+	for (size_t i = 0; i < w->e->n_packages; i++)
+		if (w->e->package[i].watched && w->e->package[i].source == PY_DIST_INFO)
+			record_check(w, i);
 	check_requirements(w);
 }

@@ -127,16 +127,6 @@ static void env_read_venv(struct scan *s, struct pyenv *e)
 		e->reason = pool_printf(s->pool, "the Python that it was created from is gone: %s", home);
 }
 
-static void env_find_version(struct scan *s, struct pyenv *e)
-{
-	if (e->minor < 0 && e->interpreter)
-		env_version_from_name(e, e->interpreter);
-	if (e->minor < 0)
-		env_version_from_lib(s, e);
-	if (e->minor >= 0 && e->micro < 0)
-		env_micro_from_headers(s, e);
-}
-
 static const char *find_interpreter(struct scan *s, const char *prefix)
 {
 	static const char *const names[] = {"bin/python", "bin/python3", NULL};
@@ -173,7 +163,12 @@ static bool env_of_prefix(struct scan *s, const char *prefix, struct pyenv *e)
 		if (tree_resolve(s->root, e->interpreter, real) == 0)
 			env_version_from_name(e, real);
 	}
-	env_find_version(s, e);
+	if (e->minor < 0 && e->interpreter)
+		env_version_from_name(e, e->interpreter);
+	if (e->minor < 0)
+		env_version_from_lib(s, e);
+	if (e->minor >= 0 && e->micro < 0)
+		env_micro_from_headers(s, e);
 	if (!e->interpreter && !e->reason && e->kind == PYENV_VENV)
 		e->reason = "it has no working interpreter: bin/python is missing or a link to nothing";
 	/* a folder of packages without a Python: `pip install --target`, an unpacked wheel */
@@ -367,19 +362,6 @@ static void env_find(struct scan *s, struct pyenvs *out)
 		out->reason = "no python was found in PATH or in /usr/bin";
 }
 
-static void env_scan(struct scan *s, struct pyenvs *out, struct pyenv *e)
-{
-	struct env_work w = {.s = s, .e = e};
-
-	env_folders(s, e);
-	env_packages(&w);
-	env_torch(&w);
-	if (!s->in->no_extensions)
-		env_extensions(&w);
-	if (!s->in->no_loader)
-		env_loader(&w, out);
-}
-
 void pyenv_scan(struct pyenvs *out, const struct pyenv_input *in)
 {
 	struct scan s = {.pool = &out->pool, .root = in->root, .in = in};
@@ -390,8 +372,17 @@ void pyenv_scan(struct pyenvs *out, const struct pyenv_input *in)
 	out->pythonhome = out->pythonhome ? pool_strdup(s.pool, out->pythonhome) : NULL;
 	out->pythonpath = out->pythonpath ? pool_strdup(s.pool, out->pythonpath) : NULL;
 	env_find(&s, out);
-	for (size_t i = 0; i < out->n_envs; i++)
-		env_scan(&s, out, &out->env[i]);
+	for (size_t i = 0; i < out->n_envs; i++) {
+		struct env_work w = {.s = &s, .e = &out->env[i]};
+
+		env_folders(&s, &out->env[i]);
+		env_packages(&w);
+		env_torch(&w);
+		if (!s.in->no_extensions)
+			env_extensions(&w);
+		if (!s.in->no_loader)
+			env_loader(&w, out);
+	}
 	env_driver_libraries(&s, out);
 }
 
