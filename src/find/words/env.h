@@ -208,4 +208,11 @@ const struct text_track *env_growth(const struct text_env *e);
 size_t env_shared_pids(const struct text_env *e);
 size_t env_first_pids(const struct text_env *e);	/* that use GPU 0 */
 
+/* Parts of env_line(), each in a file of its own. */
+void env_read_versions(struct text_env *e, const char *s);
+void env_read_gpu(struct text_env *e, const char *s);
+void env_read_numbers(struct text_env *e, const char *s);
+void env_read_memory(struct text_env *e, const char *s, uint64_t number);
+uint32_t env_hash_letters(const char *s, const char *end);
+
 #endif
