@@ -7,17 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/format.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/progress.h"
-#include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/explain.h"
@@ -31,7 +27,6 @@
 #include "verdict/source.h"
 #include "verdict/verdict.h"
 #include "knowledge/kb.h"
-#include "show/code.h"
 #include "show/report.h"
 
 static struct {
@@ -81,123 +76,6 @@ static const struct opt_words option_words[] = {
 };
 
 const struct opt_table explain_table = {&usage, options, option_words, OPERAND_CAUSE};
-
-static int print_object(json_t *o)
-{
-	json_print(stdout, o);
-	return cmd_finish(EXIT_NOTHING);
-}
-
-static int list_causes(void)
-{
-	json_t *list;
-
-	if (!given.json) {
-		report_cause_list(stdout);
-		return cmd_finish(EXIT_NOTHING);
-	}
-	list = json_array();
-	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
-		json_array_append_new(
-			list, json_pack("{s:o, s:o}", "id", json_text(AT(c->id)), "title", json_text(AT(c->title))));
-	return print_object(json_pack("{s:i, s:o}", "schema", 1, "causes", list));
-}
-
-static int no_such(const char *word)
-{
-	const char **ids = xcalloc(kb_get()->n + 1, sizeof(*ids)), *near;
-	struct err e = {0};
-	size_t n = 0;
-
-	for (const struct cause *c = AT(kb_get()->first); c; c = AT(c->next))
-		ids[n++] = AT(c->id);
-	near = str_nearest(word, ids);
-	err_set(&e, -ENOENT, "'%s' is not a file, a code or a cause", word);
-	if (near)
-		err_hint(&e, "did you mean '%s'? 'cuwhy explain --list' lists the causes", near);
-	else
-		err_hint(&e, "'cuwhy explain --list' lists the causes");
-	free(ids);
-	return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
-}
-
-/* The answer about the cause's own example; NULL if it has none. */
-static struct verdict *answer_example(const char *id)
-{
-	const struct cause *c = kb_find(kb_get(), id);
-	struct source s = {.input = &input_text, .path = "the example"};
-	struct text_source *text;
-	const char *example = c ? AT(c->example) : NULL;
-	struct verdict *v;
-
-	if (!example)
-		return NULL;
-	s.it = text = text_source_new();
-	log_read_text(text->log, s.path, example, strlen(example));
-	log_finish(text->log);
-	v = source_judge(&s, NULL);
-	source_close(&s);
-	return v;
-}
-
-static int explain_cause(const char *id, const struct text_style *style)
-{
-	struct verdict *answer = answer_example(id);
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = given.json ? open_memstream(&text, &len) : stdout;
-	bool known = f && (given.rules ? report_cause_rules(f, id, style) : report_cause(f, id, answer, style));
-	int status;
-
-	if (f && given.json)
-		fclose(f);
-	if (!known)
-		status = no_such(id);
-	else if (given.json)
-		status = print_object(report_cause_json(id, text, answer));
-	else
-		status = cmd_finish(EXIT_NOTHING);
-	verdict_free(answer);
-	free(text);
-	return status;
-}
-
-#define WORDS_MAX 128
-
-/* "Xid" "79" -> "Xid 79". False when that is longer than any code. */
-static bool join_words(char *to, size_t size, char **words, int n)
-{
-	size_t at = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (at + strlen(words[i]) + 2 > size)
-			return false;
-		at += (size_t)snprintf(to + at, size - at, "%s%s", i ? " " : "", words[i]);
-	}
-	return true;
-}
-
-static bool is_code(char **words, int n)
-{
-	char word[WORDS_MAX];
-	struct code c;
-
-	return join_words(word, sizeof(word), words, n) && code_find(&c, word);
-}
-
-static int explain_code(char **words, int n, const struct text_style *style)
-{
-	char word[WORDS_MAX];
-	struct code c;
-
-	if (!join_words(word, sizeof(word), words, n) || !code_find(&c, word))
-		return EXIT_TROUBLE;
-	if (given.json)
-		report_code_json(stdout, &c);
-	else
-		report_code(stdout, &c, style);
-	return cmd_finish(EXIT_NOTHING);
-}
 
 /* All texts are one source: what one says about the machine may explain the error in another. */
 struct asked {
@@ -583,7 +461,7 @@ static int explain_judged(struct asked *a, struct verdict *v, FILE *out, struct 
 	bool failed = verdict_failed(v);
 
 	if (!failed && a->loose)	/* not a message, then: names of files, in the wrong folder */
-		return no_such(a->loose);
+		return explain_no_such(a->loose, given.json);
 	if (!failed && !reject_junk(a))
 		return cmd_fail(stdout, given.json, &a->e, EXIT_TROUBLE);
 	tell_left_out(a, v);
@@ -740,7 +618,7 @@ int cmd_explain(int argc, char **argv)
 	style.width = term_width(STDOUT_FILENO);
 	style.verbose = given.verbose;
 	if (given.list)
-		return list_causes();
+		return explain_list(given.json);
 	if (given.pid || given.all)
 		return explain_pids(&(struct explain_pid){given.pid, argv + first, argc - first, given.look, given.all,
 							  given.no_stop, given.json},
@@ -753,13 +631,13 @@ int cmd_explain(int argc, char **argv)
 		return status;
 	}
 	if (argc - first == 1 && !is_there(argv[first]) && kb_find(kb_get(), argv[first]))	/* `unknown` is a code, too */
-		return explain_cause(argv[first], &style);
-	if (!fs_exists(argv[first]) && is_code(argv + first, argc - first))
-		return explain_code(argv + first, argc - first, &style);
+		return explain_cause(argv[first], given.json, given.rules, &style);
+	if (!fs_exists(argv[first]) && explain_is_code(argv + first, argc - first))
+		return explain_code(argv + first, argc - first, given.json, &style);
 	if (explain_is_job(argv + first, argc - first))
 		return explain_job(argv + first, argc - first, given.json, &style);
 	if (argc - first == 1 && !is_input(argv[first]))
-		return explain_cause(argv[first], &style);
+		return explain_cause(argv[first], given.json, given.rules, &style);
 	if (is_loose(argv + first, argc - first))
 		return explain_loose(argv + first, argc - first, &style);
 	return explain_inputs(argv + first, argc - first, NULL, &style);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What `cuwhy explain` can be pointed at besides a recording or a log: the folder of a job, a folder of logs, a process that runs.
+ * What `cuwhy explain` can be pointed at besides a recording or a log: the folder of a job, a folder of logs, a process that runs,
+ * a cause, a code.
  */
 #ifndef CUWHY_EXPLAIN_H
 #define CUWHY_EXPLAIN_H
@@ -51,5 +52,15 @@ struct explain_pid {
 };
 
 int explain_pids(const struct explain_pid *o, const struct text_style *style);
+
+/* What is known about a cause or a code that is named. An int is the exit status. */
+
+int explain_list(bool json);
+/* `rules`: how they are recognized, in place of what they mean. */
+int explain_cause(const char *id, bool json, bool rules, const struct text_style *style);
+int explain_no_such(const char *word, bool json);
+/* The words may be several: "Xid" "79". */
+bool explain_is_code(char **words, int n);
+int explain_code(char **words, int n, bool json, const struct text_style *style);
 
 #endif
