@@ -121,7 +121,7 @@ struct piece piece_of_site(const struct kinds *k, size_t site)
 			      .ticks = s->first_ticks};
 }
 
-/* A cell of a notebook is another file each time it runs: "<cell 12>", "<ipython-input-3-a1b2c3>". */
+/* Each run of a notebook cell has another file name: "<cell 12>", "<ipython-input-3-a1b2c3>". */
 static uint64_t file_number(const struct trace *t, uint32_t file)
 {
 	const char *name = trace_string(t, file);
@@ -164,7 +164,7 @@ static void collect_nodes(struct kinds *k, struct pool *pool)
 	k->n_nodes = kept;
 }
 
-/* What a checkpoint recomputes runs on the threads of backward, under a frame of its own. */
+/* Checkpointed code is recomputed on backward's threads, below a frame of its own. */
 static bool is_recomputed(const struct trace *t, uint32_t stack)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
@@ -265,7 +265,7 @@ uint32_t kinds_library(struct kinds *k, const struct piece *p)
 	return p->library ? p->library : a->asked ? a->asked->library : 0;
 }
 
-/* Backward frees its temporaries before it ends: what is still there afterwards are gradients. */
+/* Backward frees its temporaries before it ends: what is left afterwards is gradients. */
 enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 {
 	const struct about *a = kinds_about(k, p);
@@ -283,7 +283,7 @@ enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 	return a->node ? KIND_ACTIVATIONS : KIND_OTHER;
 }
 
-/* Newer than any forward: a gradient among these is one for another reason. */
+/* A site has no single time. It is taken as newer than any forward, so that age alone never makes it gradients. */
 enum ledger_kind kinds_of_site(struct kinds *k, size_t site)
 {
 	struct piece p = piece_of_site(k, site);
@@ -292,7 +292,7 @@ enum ledger_kind kinds_of_site(struct kinds *k, size_t site)
 	return kinds_of(k, &p);
 }
 
-/* Outside backward, what it left are gradients; during one, only what existed before it began. */
+/* Outside of backward, what backward left is gradients; while one runs, only what existed before it began. */
 uint64_t gradients_among(const struct cw_epoch *epochs, const uint64_t *held, size_t at)
 {
 	size_t before = at;

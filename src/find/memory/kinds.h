@@ -48,7 +48,7 @@ void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, bool i
 /* The same at a moment of a memory trace. */
 void kinds_from(struct kinds *k, struct trace *t, const struct playback *play, int device, struct pool *pool);
 
-/* A line with several calls has several stacks of the same lines: this is equal for all of them, and for all depths of a
+/* A line with several calls has several stacks with the same lines: this hash is equal for all of them, and for every depth of a
  * recursion. 0 = no stack. */
 uint64_t lines_hash(const struct trace *t, uint32_t stack);
 

@@ -24,7 +24,7 @@ int entry_by_path(const void *a, const void *b)
 	return path_order(&((const struct entry *)a)->path, &((const struct entry *)b)->path);
 }
 
-/* Is this a thread that has nothing to do with the model? It may feed it, for instance. */
+/* Does this thread have nothing to do with the model? It may load its data, for instance. */
 static bool is_of_other_thread(const struct search *s, uint32_t stack)
 {
 	const struct cw_stack *x = stack ? trace_stack(s->trace, stack) : NULL;
@@ -73,7 +73,7 @@ static int by_made(const void *a, const void *b)
 	return x->made < y->made ? -1 : x->made > y->made;
 }
 
-/* All blocks of the lines of this pile, in the order in which they were allocated. */
+/* All blocks that the lines of this pile have allocated, oldest first. */
 static struct life *lives_of(const struct search *s, const struct entry *e, size_t n, size_t *all)
 {
 	struct life *life = xcalloc(n + s->n_went + 1, sizeof(*life));
@@ -102,8 +102,8 @@ static bool is_dropped(const struct life *life, size_t n, size_t i)
 	return later == 2;
 }
 
-/* Lines that drop what they kept for a while: a list of the last few, a buffer that is overwritten. If there are many more blocks
- * now than when the first of them was dropped, this is a queue that grows. */
+/* Lines that keep something for a while and then drop it: a list of the last few values, a buffer that is overwritten. If there are many
+ * more blocks now than when the first was dropped, it is a queue that grows. */
 static bool drops(const struct search *s, const struct entry *e, size_t n)
 {
 	size_t all, there = 0;
@@ -134,7 +134,7 @@ static bool is_over(const struct search *s, const struct entry *e)
 	return !has_loop(now, e->path.step[e->path.n - 1].loop);
 }
 
-/* A loop of such a thread that ran out of memory itself: it would have added more. */
+/* Did a thread that has nothing to do with the model run out of memory in this loop? Then the loop would have added more. */
 static bool was_cut_short(const struct search *s, uint32_t loop)
 {
 	const struct cw_failure *const *all;
@@ -152,7 +152,7 @@ static bool was_cut_short(const struct search *s, uint32_t loop)
 	return false;
 }
 
-/* A loop that was over before most of the work was done is not to blame: it has loaded a data set. */
+/* A loop that ended before most of the work was done cannot be the reason: it loaded a data set. */
 static bool is_long_over(const struct search *s, const struct entry *newest)
 {
 	const struct cw_site *site = kinds_about(s->k, &s->m->torch.list[newest->block])->asked;
@@ -161,8 +161,8 @@ static bool is_long_over(const struct search *s, const struct entry *newest)
 	return s->m->when != UINT64_MAX && newest->ticks - first < s->m->when - newest->ticks;
 }
 
-/* Blocks of several earlier turns, the last of which is not longer ago than the others are apart: what is made once, when it
- * is first needed, is not added in every turn. */
+/* Blocks of several earlier turns, up to one that is no longer ago than the turns are apart. What is made once, when it is first needed,
+ * is not added in every turn. */
 static bool adds(const struct search *s, const struct entry *e, size_t n, size_t *turns)
 {
 	const struct path *now = graph_waits_for_backward(s, e) ? &s->now_backward : &s->now, *last = &e[n - 1].path;
@@ -266,7 +266,7 @@ static size_t find_piles(struct search *s, struct entry *e, size_t n, struct pil
 	return piles;
 }
 
-/* A graph keeps its inputs, too. Whether these do not stay for a reason of their own is not known. `graph` is sorted by path. */
+/* A graph also keeps its inputs alive. Whether these would stay without it is not known. `graph` is sorted by path. */
 static bool may_be_input(const struct entry *graph, size_t n, const struct entry *e, const struct pile *p)
 {
 	size_t with = 0;
@@ -295,8 +295,8 @@ static uint64_t bytes_of_kind(const struct search *s, enum ledger_kind kind)
 	return sum;
 }
 
-/* Do turns that work with a model leave one each, as trials in a search do? A loop that builds the layers of a model does not work
- * with it. */
+/* Does each turn that works with a model leave that model behind, as the trials of a search do? A loop that only builds the layers of a
+ * model does not work with it. */
 static bool leaves_models(struct search *s, const struct entry *e, size_t n)
 {
 	struct entry *part = xcalloc(n + 1, sizeof(*part));
@@ -319,11 +319,11 @@ static bool leaves_models(struct search *s, const struct entry *e, size_t n)
 	return found;
 }
 
-/* Most bytes that a line of an optimizer keeps for each byte of the parameters: one element for each of theirs, of 8 bytes at
- * most where theirs have 2 at least. */
+/* The most bytes that a line of an optimizer keeps for each byte of the parameters: one element per element, of at most 8 bytes where
+ * the parameters' have at least 2. */
 #define STATE_OF_PARAMETER 4
 
-/* More of an optimizer's state than the parameters can need: it was made for them anew, and the old one is still kept. `e` is
+/* There is more optimizer state than these parameters can need: the optimizer was created again, and the old one is still alive. `e` is
  * sorted by lines. */
 static bool is_made_again(const struct search *s, const struct entry *e, size_t n, uint64_t parameters)
 {
@@ -334,8 +334,8 @@ static bool is_made_again(const struct search *s, const struct entry *e, size_t 
 	return parameters && bytes / STATE_OF_PARAMETER > parameters;
 }
 
-/* Parameters, their gradients and what an optimizer knows of them are made once for each: those of layers that are trained from
- * some turn on, later. More gradients than parameters are kept for another reason. Returns how many entries are left. */
+/* Parameters, gradients and optimizer state are allocated once per parameter, later for layers that are trained only from some turn on;
+ * they are not left behind. If there are more gradients than parameters, something else keeps them. Returns how many entries remain. */
 static size_t drop_parts_of_models(struct search *s, struct entry *e, size_t n)
 {
 	uint64_t parameters = bytes_of_kind(s, KIND_PARAMETERS);
@@ -358,8 +358,8 @@ static size_t drop_parts_of_models(struct search *s, struct entry *e, size_t n)
 	return left;
 }
 
-/* Where backward frees graphs, one tensor a turn and nothing else is none: a graph would have kept what its operations need, too.
- * Detaching it frees nothing. */
+/* Where backward frees graphs, a single tensor per turn is not a graph: a graph would also have kept what its operations need. Detaching
+ * a tensor frees nothing. */
 static bool is_result_alone(const struct search *s, const struct pile *p)
 {
 	return s->n_run && p->end - p->first <= p->turns;
@@ -392,7 +392,7 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 		left_add(s, of_graph ? &s->out->graphs : &s->out->tensors, &lines[of_graph], e, &pile[i]);
 		for (size_t k = pile[i].first; of_graph && !is_graph && k < pile[i].end; k++)
 			inputs += s->m->torch.list[e[k].block].size;
-		if (pile[i].released && !known.by_frees)	/* unless it is an attribute of a function of the user's, which its node keeps */
+		if (pile[i].released && !known.by_frees)	/* unless it is an attribute of the user's own autograd function, which is kept by its node */
 			s->out->exact = false;
 	}
 	if (inputs > s->out->graphs.bytes / 2)

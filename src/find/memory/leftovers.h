@@ -22,7 +22,7 @@ struct left {
 	bool *gone;			/* by index of the block: it belongs to this */
 };
 
-/* What one line makes replaces what it made a turn ago, and is larger in every turn. */
+/* Each turn, a line replaces what it allocated in the turn before by something larger. */
 struct grown {
 	size_t turns;			/* that it grew in; 0: it does not */
 	uint64_t first;			/* bytes, in the first of them */

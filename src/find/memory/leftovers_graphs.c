@@ -59,17 +59,17 @@ static size_t first_node(const struct search *s, uint64_t lines)
 	return low;
 }
 
-/* Activations wait for backward: where that runs, a turn of its loop is what frees them, however many turns of inner loops
- * (over time steps, over parts of a batch) it takes to make them. */
+/* Activations wait for backward. Where backward runs, a turn of the loop around it is what frees them, however many turns of inner loops
+ * (over time steps, over parts of a batch) allocate them. */
 bool graph_waits_for_backward(const struct search *s, const struct entry *e)
 {
 	return e->graph && s->loops.any_backward &&
 	       (s->in_backward || (s->n_run && bsearch(&e->lines, s->run, s->n_run, sizeof(*s->run), by_number)));
 }
 
-/* The nodes of these lines have let go of what they had saved, except for the current turn's, which may still be about to run:
- * whatever stays of them, in `turns` earlier turns, is no graph. A node for each of these turns would have been left if it were.
- * With a part of the nodes forgotten, a part of the turns is. */
+/* Have the nodes of these lines released what they had saved? Then what stays of `turns` earlier turns is no graph, because each of
+ * these turns would have left a node that still holds something. The current turn's nodes do not count: they may be about to run. If
+ * some nodes were forgotten, the same share of the turns is missing. */
 bool graph_nodes_let_go(const struct search *s, uint64_t lines, size_t turns)
 {
 	uint64_t all = trace_header(s->trace)->n_nodes;
@@ -82,7 +82,7 @@ bool graph_nodes_let_go(const struct search *s, uint64_t lines, size_t turns)
 	return released && (double)(earlier - released) < known * (double)turns / 4;
 }
 
-/* Which part of the nodes of these lines has not. */
+/* The share of the nodes of these lines that have not released what they had saved. */
 static double part_that_waits(const struct search *s, uint64_t lines)
 {
 	size_t first = first_node(s, lines), end = first_node(s, lines + 1);
@@ -102,9 +102,9 @@ static bool turn_starts_after(const struct entry *e, size_t n, uint64_t ticks)
 	return true;
 }
 
-/* `kept`: activations that stayed, which are sorted by path here. What backward freed, which is as much of a line's tensors as it
- * ran of its nodes, says nothing of graphs that it did not run. Without a turn whose frees are all known (before 2.6, they had no
- * turns), graphs and tensors that outlived theirs look the same. */
+/* `kept`: activations that stayed; sorts them by path. Backward frees as much of a line's tensors as it runs of its nodes, which says
+ * nothing about graphs that it did not run. If the frees of no turn are all known (before format 2.6, frees had no turns), graphs cannot
+ * be told from tensors that outlived them. */
 struct gone graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 {
 	size_t frees = trace_freed(s->trace, &s->freed), went_n = 0;
@@ -161,8 +161,8 @@ static bool allocates(const struct search *s, uint64_t lines)
 	return false;
 }
 
-/* Is what these lines make the result of the model? Then the nodes that follow are views of it, until one comes from
- * outside of the model. */
+/* Is what these lines allocate the result of the model? Then the following nodes are views of it, up to one that was created outside the
+ * model. */
 static bool is_result(const struct search *s, uint64_t lines)
 {
 	const struct trace_node *node;
@@ -199,7 +199,7 @@ static struct place keeper_of(const struct search *s, const struct piece *p)
 	return found;
 }
 
-/* The newest tensor of each turn's graph is what was kept; the line that most turns have in common. */
+/* In each turn, the newest tensor of the graph is the one that keeps it; this finds the line that most turns have in common. */
 void graphs_find_last(struct search *s, struct entry *kept, size_t n)
 {
 	struct tallies lines = {xcalloc(n + 1, sizeof(*lines.list)), 0};
@@ -225,8 +225,8 @@ void graphs_find_last(struct search *s, struct entry *kept, size_t n)
 	free(lines.list);
 }
 
-/* Backward frees what it has used. What stays of lines that it runs is a graph only if that was retained, which recordings before 2.8
- * do not say; it may as well be a tensor that the program detached and keeps. */
+/* Backward frees what it has used. If it runs the nodes of a line and tensors of the line stay, they are a graph only if it was
+ * retained, which recordings before format 2.8 do not say; they may as well be tensors that were detached and kept. */
 bool graphs_mostly_run(const struct search *s, const struct entry *kept, size_t n)
 {
 	uint64_t run = 0, all = 0;

@@ -20,7 +20,7 @@ static int by_size_in_turn(const void *a, const void *b)
 	return c ? c : (x->size < y->size) - (x->size > y->size);
 }
 
-/* Of earlier turns, kept and freed alike; one for each turn and stack of lines, sorted. */
+/* Of earlier turns, whether kept or freed: one size for each turn and stack of lines, sorted. */
 static size_t sizes_in_turns(const struct search *s, const struct entry *kept, size_t n, struct size_in_turn *sizes)
 {
 	size_t all = 0, left = 0;
@@ -68,7 +68,8 @@ void grown_find(struct search *s, const struct entry *kept, size_t n, uint64_t l
 	free(sizes);
 }
 
-/* A block in some turns of all its loops. `record`: of the innermost; a loop that begins anew has another one. */
+/* A block and the turns of all loops that it was allocated in. `record`: of the innermost loop; if the loop is run again, it has another
+ * record. */
 struct in_turns { uint64_t lines, turns, size; uint32_t record; };
 
 static int by_lines_turns_and_record(const void *a, const void *b)
@@ -82,7 +83,7 @@ static int by_lines_turns_and_record(const void *a, const void *b)
 	return x->record < y->record ? -1 : x->record > y->record;
 }
 
-/* Where calls repeat inside a library, the same stack came again, and which of its callers did that is not known. */
+/* Repeated calls inside a library do not count: the same stack came again, but which of its callers repeated is not known. */
 static uint64_t hash_turns(const struct turn *turn, size_t n)
 {
 	uint64_t h = 0;
@@ -93,7 +94,7 @@ static uint64_t hash_turns(const struct turn *turn, size_t n)
 	return h;
 }
 
-/* Of blocks of one line in the same turns of the same loops, all but those of the run that has the most. */
+/* For blocks of one line in the same turns of the same loops: the bytes of all runs but the one that has the most. */
 static uint64_t bytes_of_other_runs(const struct in_turns *b, size_t n)
 {
 	uint64_t all = 0, most = 0, one = 0;
@@ -106,8 +107,8 @@ static uint64_t bytes_of_other_runs(const struct in_turns *b, size_t n)
 	return all - most;
 }
 
-/* Turn 3 of a loop comes once in each run of the loop. If it has come several times and no loop around it has turned, then
- * something has run it again that was not seen; and so, perhaps, a line in no loop that has several tensors. */
+/* Each run of a loop has one turn 3. If turn 3 came several times although no loop around it has turned, something that was not seen has
+ * run the loop again. The same may be true of a line outside of loops that has several tensors. */
 uint64_t bytes_run_again(const struct search *s)
 {
 	struct in_turns *b = xcalloc(s->m->torch.n + 1, sizeof(*b));

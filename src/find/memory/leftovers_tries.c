@@ -16,7 +16,7 @@ struct try {
 	uint64_t ticks;
 };
 
-/* How many outermost frames two stacks have in common, line for line. */
+/* How many frames two stacks have in common, from the outermost on, line for line. */
 static uint32_t common_frames(const struct trace *t, const struct cw_stack *a, const struct cw_stack *b)
 {
 	uint32_t i = 0;
@@ -39,8 +39,8 @@ static uint32_t frame_of_loop(const struct search *s, const struct cw_stack *sta
 	return found;
 }
 
-/* Is the program somewhere else now in the function that called what failed? Then the call is over. A loop that came to the same
- * line again has turned: there, the call from the function of the loop is over. 0 = neither. */
+/* Is the program now at another place in the function whose call failed? Then that call is over. If it is at the same line again because
+ * a loop has turned, the call from the function with the loop is over. 0 = neither. */
 static uint32_t frames_of_try(const struct search *s, const struct try *x, const struct cw_stack *now)
 {
 	uint32_t common = common_frames(s->trace, x->stack, now), turned = 0;
@@ -101,7 +101,7 @@ static bool is_of_try(struct search *s, const struct try *x, const struct piece 
 	       !memcmp(path.step, x->path.step, x->path.n * sizeof(path.step[0]));
 }
 
-/* Where the call that failed was made: the innermost of the frames that lead to it. */
+/* Where the failed call was made: the innermost of the frames that led to it. */
 static struct place place_of_try(const struct search *s, const struct try *x, uint32_t stack)
 {
 	struct place found = {0};
@@ -111,7 +111,7 @@ static struct place place_of_try(const struct search *s, const struct try *x, ui
 	return found;
 }
 
-/* What the try left that no pile has yet: a graph keeps its inputs, too. */
+/* What the try left and no pile has yet. If there is a graph, all of it is the graph's: a graph also keeps its inputs. */
 static void add_try(struct search *s, const struct try *x, struct tallies *lines)
 {
 	size_t *block = xcalloc(s->m->torch.n + 1, sizeof(*block)), n = 0;

@@ -30,7 +30,7 @@ bool stacks_begin_apart(const struct trace *t, const struct cw_stack *a, const s
 	       !frame_same_function(t, stack_outer_frame(a, 0), stack_outer_frame(b, 0));
 }
 
-/* Modules are called by this file, which also moves them to a device. */
+/* This file of PyTorch calls modules, and also moves them to a device. */
 static bool is_moved(const struct trace *t, const struct cw_frame *f)
 {
 	return strstr(trace_string(t, f->file), "torch/nn/modules/module.py") &&
@@ -52,7 +52,7 @@ static bool in_function(const struct trace *t, const struct cw_frame *f, const s
 	       !strcmp(trace_string(t, f->function), loop->function);
 }
 
-/* Is the function of the loop on the stack, outside of the frame `inner`? */
+/* Is the function that contains the loop on the stack, further out than the frame `inner`? */
 static bool is_outside(const struct trace *t, const struct cw_stack *s, const struct place *loop, uint32_t inner)
 {
 	for (uint32_t i = inner < s->n ? inner + 1 : 0; i < s->n; i++)
@@ -66,7 +66,7 @@ static bool is_torch(const struct trace *t, const struct turn *turn)
 	return frame_owner(turn->loop.file, trace_header(t)->torch_path) == OWNER_TORCH;
 }
 
-/* Work of a model is called by a module, by backward or by an optimizer. */
+/* A model works when a module, backward or an optimizer is running. */
 static void loops_note(struct loops *l, const struct trace *t, uint32_t stack, const struct turn *turn, size_t n)
 {
 	static const char *const model[] = {"torch/nn/modules/module.py", "torch/autograd/", "torch/optim/",
@@ -138,7 +138,7 @@ void path_add_recursion(struct path *p, const struct trace *t, uint32_t stack)
 	}
 }
 
-/* Waits for the work of a thread, or for that of an event loop, and has not had any other yet. */
+/* It only waits for a thread or an event loop, and has done nothing else so far. */
 static bool is_idle(const struct trace *t, const struct loops *l, const struct turn *x)
 {
 	return !(l->is[x->number] & LOOP_TURNED) &&

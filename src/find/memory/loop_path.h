@@ -18,7 +18,7 @@ struct loops {
 	bool workers;			/* several do */
 };
 
-#define RECURSION 0x80000000u	/* not a loop's number, but a string's: the file of a function that calls itself */
+#define RECURSION 0x80000000u	/* not the number of a loop but of a string: the file of a function that calls itself */
 struct step { uint32_t loop, turn; };
 struct path {
 	struct step step[CW_LOOP_TURNS];
@@ -30,13 +30,13 @@ const struct cw_frame *stack_outer_frame(const struct cw_stack *s, uint32_t i);
 
 bool frame_same_function(const struct trace *t, const struct cw_frame *a, const struct cw_frame *b);
 
-/* Threads begin in different functions: Python's main program, and what starts a thread. */
+/* Do two stacks belong to threads that began in different functions? The main program is one; whatever starts a thread is another. */
 bool stacks_begin_apart(const struct trace *t, const struct cw_stack *a, const struct cw_stack *b);
 
 /* Index of the outermost frame of one of these files; the number of frames if there is none. */
 uint32_t stack_outermost_of(const struct trace *t, const struct cw_stack *s, const char *const *parts);
 
-/* A function of the user's that calls itself is a loop, too: each call is a turn. */
+/* A function of the user's that calls itself is treated as a loop: each call is a turn. */
 void path_add_recursion(struct path *p, const struct trace *t, uint32_t stack);
 
 /* `want` 0: no loop of the program calls a model; then the outermost that is not in one must do, because the others may be over
@@ -46,14 +46,13 @@ void path_of_turns(struct path *p, const struct trace *t, const struct loops *l,
 
 int path_order(const struct path *a, const struct path *b);
 
-/* How many turns of the innermost loop `b` is after `a`; 1 if the loops around it have turned, too. */
+/* How many turns of the innermost loop lie between `a` and `b`; 1 if a loop around it has turned, too. */
 uint32_t path_turns_between(const struct path *a, const struct path *b);
 
-/* Is the block of the turn that `now` is in? Of a loop that is over, all turns are earlier ones. */
+/* Was the block allocated in the current turn? All turns of a loop that is over are earlier ones. */
 bool path_is_now(const struct path *block, const struct path *now);
 
-/* A thread of PyTorch's backward has no frames and is in no loop: the one that waits for it has and is, since its last
- * launch. */
+/* PyTorch's backward threads have no frames and are in no loop. The thread that waits for them is: in the turns of its last launch. */
 size_t turns_at_failure(struct trace *t, const struct cw_failure *f, struct turn *turn);
 
 void loops_find(struct loops *l, struct trace *t, const struct moment *m);

@@ -76,7 +76,7 @@ static void fill_tensors(struct casefile *f, const struct trace *t, const struct
 	}
 }
 
-/* What a model needs whatever its batch is; the rest may depend on it. */
+/* What a model needs with any batch size; the rest may depend on it. */
 static void fill_purpose(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l)
 {
 	struct piece asked = {.stack = i->lead->stack, .kind = CW_MEM_TORCH, .device = l->device};
@@ -174,12 +174,12 @@ static void fill_retention(struct casefile *f, const struct incident *i, struct 
 	set_bytes(f, FACT_grow_each, g->bytes / g->count);
 }
 
-/* Something that could have been free; what would then have been left. */
+/* Something that could have been freed, and what would have remained. */
 struct way { const char *name; enum fact_id fact; bool known; uint64_t frees; int64_t spare; bool again; };
 
-/* What several earlier turns left (`again`) comes back at the same rate: anything else that is less, and is freed once, would have
- * helped for fewer turns than the program has made. And what would not have been enough for another turn of the loop that has
- * taken the program to more memory than ever is no solution either, unless that turn was its last. */
+/* What several earlier turns left (`again`) would come back at the same rate. Anything smaller that is freed only once would have helped
+ * for fewer turns than the program has made. And if the loop has brought the program to more memory than ever before, freeing too little
+ * for one more turn does not help either, unless that turn was the last. */
 static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint64_t left, const struct further *further)
 {
 	const struct way *first = NULL;
@@ -218,7 +218,7 @@ static bool *activations(const struct moment *m, struct kinds *k, struct pool *p
 	return gone;
 }
 
-/* Of a loop that is over, what is larger is the reason: what it left, or the request. */
+/* If the loop is over, the reason is whichever is larger: what it left or the request. */
 static bool is_way(const struct left *l, uint64_t request)
 {
 	return l->bytes && (!l->over || l->bytes >= request);
@@ -445,7 +445,7 @@ static void fill_ram(struct casefile *f, const struct ram_state *r, const struct
 		set_bytes(f, FACT_ram_room, room);
 }
 
-/* At the failure; what was freed since is in the table of freed memory, as far back as it goes. */
+/* As of the failure. What was freed since then is in the table of freed memory, as far back as that goes. */
 static uint64_t pinned_then(struct trace *t, uint64_t ticks)
 {
 	uint64_t sum = 0, now = trace_header(t)->pinned_bytes;

@@ -45,8 +45,7 @@ static size_t collect_marks(struct mark **marks, const struct moment *m, struct 
 	return n;
 }
 
-/* Ends of backwards before the current pass, newest first. The table of freed blocks goes back a few passes: what
- * is older than that counts as one. */
+/* Where earlier backward passes ended, newest first. The table of freed blocks goes back a few passes; everything older counts as one. */
 struct passes { uint64_t *end; size_t n; };
 
 static void passes_by_backward(struct passes *p, const struct moment *m, struct kinds *k, bool in_backward)
@@ -163,8 +162,8 @@ static void mark_run(struct piles *p, const struct trace *t, const struct trace_
 	}
 }
 
-/* Lines whose nodes do run hold activations of the current pass. The rest: how many passes? Returns the stack that
- * holds the most. */
+/* Lines whose nodes were run hold activations of the current pass. Of how many passes are the others? Returns the stack that holds the
+ * most. */
 static uint32_t count_rounds(struct retention *r, const struct piles *p)
 {
 	uint64_t least = UINT64_MAX, newer = 0, most = 0;
@@ -207,7 +206,7 @@ static void count_end(struct ends *e, size_t *n, uint32_t stack)
 		e[(*n)++] = (struct ends){stack, 1};
 }
 
-/* The shortest sequence whose repetition gives the whole list; the last repetition may be incomplete. */
+/* The length of the shortest sequence that, repeated, gives the whole list; the last repetition may be incomplete. */
 static size_t period_of(const uint64_t *list, size_t n)
 {
 	size_t *border = xcalloc(n + 1, sizeof(*border)), k = 0, p;
@@ -223,7 +222,7 @@ static size_t period_of(const uint64_t *list, size_t n)
 	return p;
 }
 
-/* Nodes that were not run, up to one that was: passes that repeat, each a graph of its own. */
+/* The nodes that were not run, back to one that was: passes that repeat, each with a graph of its own. */
 static uint32_t last_node(const struct trace *t, const struct trace_node *node, size_t n)
 {
 	uint64_t *lines = xcalloc(n + 1, sizeof(*lines));
@@ -284,8 +283,8 @@ void retention_find(struct retention *r, struct trace *t, const struct ledger *l
 #define GROWTH_LEAST 8		/* times the line must have run */
 #define SOON_NS 1000000000ull
 
-/* Most of what the line ever allocated is still there, it ran until the end, and the program did other work in between:
- * a program that only fills the GPU frees nothing. */
+/* Most of what the line ever allocated is still there, the line ran until the end, and the program did other work in between. (A program
+ * that only fills the GPU frees nothing either.) */
 static bool grows(const struct ledger_line *x, const struct ledger *l, const struct trace *t)
 {
 	const struct cw_header *h = trace_header(t);

@@ -17,7 +17,7 @@
 #define LEVELS_MAX	64	/* nested frames of the user's code */
 #define CHAIN_MAX	12	/* nested loops, as in recordings */
 
-/* A line that has one statement may allocate several times in it. So often, it is a loop: [f(x) for x in y]. */
+/* A single statement may allocate several times. This often means that it is a loop: [f(x) for x in y]. */
 #define SAME_LINE_TURNS	8
 
 enum file_kind { FILE_NOT_ASKED, FILE_OTHER_LANGUAGE, FILE_MODULE, FILE_BACKWARD, FILE_OPTIMIZER, FILE_CODE };
@@ -158,8 +158,8 @@ static bool is_other_call(const struct walk *w, uint32_t stack, uint32_t first, 
 	return !same_function(w, w->x->frames[a->first + at + 1], w->x->frames[b->first + at + 1]);
 }
 
-/* Where no turn of an inner function explains that the same stack came again and again. Of a model, which has loops of its own, it does
- * only after the line had called something else. */
+/* Did the same stack come again and again without a turn of an inner function that explains it? Models have loops of their own; for them
+ * it counts only after the line has called something else. */
 static void end_visit(struct walk *w, const struct level *l, uint32_t at, size_t end)
 {
 	bool other = w->x->calls[l->stack].own == w->x->calls[l->stack].n, back = other;
@@ -305,7 +305,7 @@ static void count_turns(struct walk *w, size_t event)
 	w->x->of_event[event] = record_of(w, t);
 }
 
-/* An event without Python code is one of backward's threads: it belongs to the turn of the program that waits for it. */
+/* An event without Python code is from one of backward's threads: it belongs to the turn of the thread that waits for backward. */
 static void count_all(struct walk *w, size_t end)
 {
 	uint32_t now = 0;

@@ -23,7 +23,7 @@ struct snap_loop {
 /* The Python frames of a stack, by numbers of frames, the outermost first. */
 struct snap_calls {
 	uint32_t first, n;		/* in `frames` */
-	uint32_t own;			/* so many of them come before a model, backward or an optimizer is called */
+	uint32_t own;			/* so many frames come before a model, backward or an optimizer is called */
 	bool model, backward, optimizer;
 };
 
@@ -50,10 +50,9 @@ static inline bool snap_in_backward(const struct snap_turns *x, const struct sna
 void snap_turns_find(struct snap_turns *x, const struct snap_replay *r, size_t end);
 void snap_turns_release(struct snap_turns *x);
 
-/* Which blocks of a snapshot autograd seems to have saved for backward, judging by how long they lived.
- *
- * Without gradients, what a model makes on its way is freed before it returns, and its result stays. With gradients, much of it
- * stays until backward has run. A snapshot does not say more. */
+/* Which blocks of a snapshot autograd seems to have saved for backward, judged by how long they lived. Without gradients, a model's
+ * intermediate results are freed before it returns, and only its result stays. With gradients, many of them stay until backward has run.
+ * A snapshot says no more than that. */
 
 enum { NOT_SAVED, SAVED, SAVED_AND_RUN };	/* the last: backward has run the graph that it is of */
 

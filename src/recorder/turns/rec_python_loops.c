@@ -101,7 +101,7 @@ static uint32_t find_cold(const struct code_view *v)
 	return cold;
 }
 
-/* Heads of all loops, in order. A jump from a handler out of line says where a loop begins only if no other does. */
+/* The heads of all loops, in order. A jump out of an exception handler defines a loop only if no other jump does. */
 static bool find_heads(void)
 {
 	struct instruction i;
@@ -440,7 +440,7 @@ const void *const *loops_stack(const char *frame, uint32_t number)
 	return stack;
 }
 
-/* A recording begins, perhaps in a forked child: what is known about code stays, numbers in the recording do not. */
+/* A recording begins, perhaps in a forked child: what is known about code stays valid, numbers of the old recording do not. */
 void loops_start(bool on)
 {
 	for (uint32_t i = 1; i < loops.n_loops; i++)

@@ -136,8 +136,9 @@ static bool begins_anew(const struct turn_level *l, uint32_t unit)
 	return l->how && (!level_read(l, unit, &r) || r.turns - l->base < l->turn);
 }
 
-/* Without an iterator that tells. Handlers are behind the code to which they return, so that going back from one to
- * where the frame has not been in this turn is no turn. `inner`: a loop of the same frame in which it was and is, as it was. */
+/* For a loop without an iterator that tells its turn. Exception handlers lie behind the code that they return to, so jumping back from
+ * one to a place that the frame has not reached in this turn is not a new turn. `inner`: a loop of the same frame that it was in and
+ * still is in. */
 static enum turned level_moved(struct turn_level *l, uint32_t before, uint32_t unit, uint32_t cold,
 			       const struct turn_level *inner)
 {
@@ -170,7 +171,7 @@ turned:
 	return TURN_NEXT;
 }
 
-/* What has happened to a loop since the last event; and keeps what it is like now, unless it began anew. */
+/* What has happened to a loop since the last event. Keeps its new state, unless the loop began anew. */
 static enum turned level_look(struct turn_level *l, uint32_t unit, uint32_t cold, const struct turn_level *inner)
 {
 	const void *it = in_slot(l);
@@ -220,8 +221,8 @@ static void level_new(struct turn_level *l, const struct py_chain *c, uint32_t l
 	level_begin(l, l->unit);
 }
 
-/* A frame at `link` is another call of the same function. Which loop did that? The innermost of the first n, if it may
- * have turned unseen; else C code. Returns how many loops are certain now: all others begin. */
+/* The frame at `link` is a new call of the same function. Which loop called it? The innermost of the first n that may have turned
+ * unseen; otherwise C code. Returns how many loops are still certain: all others begin anew. */
 static uint32_t called_again(struct py_turns *t, const struct py_chain *c, uint32_t link, uint32_t n)
 {
 	struct turn_level *l;
@@ -281,8 +282,8 @@ static bool went_back(const struct py_chain *c, uint32_t first, uint32_t link)
 	       code_unit(UNTAGGED(c->kept[link].code), was->instr) < cold_of(c, link);
 }
 
-/* Adds the loops that the frame at `link` is in, except the first `have`, which are there. False: look again, because
- * the function was called again. */
+/* Adds the loops that the frame at `link` is in, except the first `have`, which are there already. False: the function was called again,
+ * so look again. */
 static bool add_loops(struct change *x, uint32_t link, uint32_t have)
 {
 	uint32_t around[TURN_LEVELS], n = 0, unit = unit_of(x->c, link), loop, range[2];
@@ -353,8 +354,8 @@ static void park(struct change *x)
 	}
 }
 
-/* The stack is the same as at the last event. Have the innermost two functions other arguments? Then they were called
- * again: returns the link of the outer one, 0 = none. The first time, there is nothing to compare with yet. */
+/* The stack is the same as at the last event. If the two innermost functions have other arguments now, they were called again: returns
+ * the link of the outer one of those that were, 0 = none. The first time, there is nothing to compare with. */
 static uint32_t called_with_others(struct py_turns *t, const struct py_chain *c)
 {
 	uint32_t link[2] = {c->n, c->n - 1}, called = 0;
@@ -376,7 +377,7 @@ static uint32_t called_with_others(struct py_turns *t, const struct py_chain *c)
 	return called;
 }
 
-/* Loops whose frames stand where they stood. Returns how many are certain; the rest is to be found again. */
+/* Looks at the loops whose frames have not moved. Returns how many are certain; the others must be found again. */
 static uint32_t look_at_kept(struct change *x, uint32_t called)
 {
 	struct py_turns *t = x->t;
@@ -400,7 +401,7 @@ static uint32_t look_at_kept(struct change *x, uint32_t called)
 			return called_again(t, c, l->link, sure);
 		}
 	}
-	/* Nothing has moved, but a function has other variables: a loop of its own would have said so. */
+	/* No frame has moved, but a function's variables have changed: if a loop of its own had done that, it would have shown. */
 	last = sure && called ? &t->level[sure - 1] : NULL;
 	if (!called || sure != t->n || (last && last->link >= called && !(last->flags & LEVEL_READ)))
 		return sure;
@@ -408,7 +409,7 @@ static uint32_t look_at_kept(struct change *x, uint32_t called)
 	return called_again(t, c, called, sure);
 }
 
-/* False: a function was called again, and `sure` says what is still certain. */
+/* Finds the loops above those. False: a function was called again, and `sure` says how many loops are still certain. */
 static bool find_others(struct change *x, uint32_t *sure)
 {
 	struct py_turns *t = x->t;
@@ -460,7 +461,7 @@ static __attribute__((noinline)) void turns_change(struct py_turns *t, struct py
 	turns_log(rec_self, sure);
 }
 
-/* The frame of a loop has moved on within the loop: true if the loop has certainly not turned. */
+/* The frame of a loop has moved forward within the loop: true if the loop has certainly not turned. */
 static inline bool level_goes_on(struct turn_level *l, uint32_t unit)
 {
 	const void *it = in_slot(l);
@@ -475,8 +476,8 @@ static inline bool level_goes_on(struct turn_level *l, uint32_t unit)
 	return true;
 }
 
-/* The usual way on: the iterator of the innermost loop says that a next turn has begun, and nothing else has changed.
- * False: look at everything. */
+/* The usual case: the innermost loop's iterator says that its next turn has begun, and nothing else has changed. False: everything must
+ * be looked at. */
 static inline bool level_steps(struct turn_level *l, uint32_t unit)
 {
 	const void *it = in_slot(l);
@@ -495,8 +496,8 @@ static inline bool level_steps(struct turn_level *l, uint32_t unit)
 	return true;
 }
 
-/* The frame at link `first` has moved, and those above are other calls, none of them in a loop. Has that turned no loop,
- * or only the innermost? k: the first loop of that frame. */
+/* The frame at link `first` has moved, and those above it are new calls. Was that without any loop turning, or did only the innermost
+ * turn? TURN_ANEW: that cannot be told so easily. k: the first loop of that frame. */
 static inline enum turned still_in(struct py_turns *t, const struct py_chain *c, uint32_t first, uint32_t k)
 {
 	struct turn_level *last = &t->level[t->n - 1];
@@ -523,7 +524,7 @@ static inline enum turned still_in(struct py_turns *t, const struct py_chain *c,
 	return explained || !went_back(c, first, first) ? TURN_SAME : TURN_ANEW;
 }
 
-/* The next event compares with these. They are unknown after a change, unless the innermost functions are the same. */
+/* Keeps the arguments for the next event to compare with. After a change they are unknown, unless the innermost functions are the same. */
 static inline void keep_args(struct py_turns *t, const struct py_chain *c, uint32_t first)
 {
 	if (!t->arg[0] || t->links != c->n || first < c->n || (first == c->n && c->was.frame != c->link[first].frame)) {
@@ -534,8 +535,8 @@ static inline void keep_args(struct py_turns *t, const struct py_chain *c, uint3
 		t->arg_was[i] = *t->arg[i];
 }
 
-/* C code that calls several functions in turn, as map() does over a generator: each one replaces another, while the caller stands
- * where it stood. The first of them says that it begins anew. */
+/* C code may call several functions in turn, as map() does over a generator: one replaces the other while the caller does not move. When
+ * the first of them comes back, the next turn begins. */
 static inline uint32_t called_in_turn(struct py_chain *c, uint32_t link)
 {
 	uint32_t caller = link - 1;
@@ -601,7 +602,7 @@ HOT void turns_seen(struct py_chain *c)
 	turns_moved(t, c);
 }
 
-/* Offsets that CPython reported and that differ from what we know mean another build: its bytecode may differ too. */
+/* If CPython reports other offsets than we know, it is another build, and its bytecode may differ, too. */
 void turns_start(void)
 {
 	const struct py_layout *known = layout_of(py.l.minor);

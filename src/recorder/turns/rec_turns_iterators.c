@@ -77,7 +77,7 @@ bool iterator_read(const void *it, enum reads how, unsigned depth, struct readin
 		r->at = PY_SET_ITER_LEFT;
 		r->turns = load_number(it, PY_SET_ITER_COUNT) - load_number(it, r->at);
 		break;
-	case READS_ENUM:		/* counts from any number: only what it counts can say which turn is the first */
+	case READS_ENUM:		/* it may count from any number: only the iterator inside can say which turn is the first */
 		r->at = PY_ENUMERATE_COUNT;
 		r->turns = load_number(it, r->at);
 		items = load(it, PY_ENUMERATE_OF);

@@ -16,7 +16,7 @@ static struct {
 	struct slot calls[CALL_SLOTS];	/* lines that stand for C code that repeats */
 	struct cw_turn *record;
 	uint32_t n_records, free, free_last;	/* offs: those that were freed first are used again first */
-	uint32_t spare;			/* off of one without blocks that may soon have some again, 0 = none */
+	uint32_t spare;			/* offset of a record without blocks that may soon have some again, 0 = none */
 	uint64_t serial;
 } turns;
 static struct spin turns_lock;
@@ -31,7 +31,7 @@ static uint32_t line_at(const char *code, uint32_t unit)
 	return python_line(&py.l, code, instr);
 }
 
-/* The body may come before the test: `while` is the first line of all. */
+/* The body may come before the test in the bytecode; the line of `while` is the smallest. */
 static uint32_t loop_line(const char *code, const struct py_loop *p)
 {
 	uint32_t line = line_at(code, p->head), jump = p->jump ? line_at(code, p->jump) : line;
@@ -99,7 +99,7 @@ uint32_t turns_now(const struct rec_thread *t, struct cw_loop_turn *out, uint32_
 	return n;
 }
 
-/* Which launch the next entry is for: the one that is being written now, else the next. */
+/* Which launch the next entry belongs to: the one that is being written, else the next. */
 static uint64_t launch_now(const struct cw_ring *r)
 {
 	const struct cw_launch *s = (const struct cw_launch *)(r + 1) + ((r->head - 1) & (CW_RING_LAUNCHES - 1));
@@ -174,7 +174,7 @@ static bool record_is(const struct turn_level *l)
 	return l->record && ((const struct cw_turn *)at(l->record))->serial == l->serial;
 }
 
-/* Each loop's record refers to that of the loop around it. Without room, the outer ones must do. */
+/* The record of each loop refers to that of the loop around it. If there is no room, only the outer loops are recorded. */
 static __attribute__((noinline)) uint32_t turn_make(struct rec_thread *t)
 {
 	struct py_turns *p = &t->turns;
@@ -204,8 +204,8 @@ static __attribute__((noinline)) uint32_t turn_make(struct rec_thread *t)
 	return up;
 }
 
-/* A thread of PyTorch's backward has no Python frames. The one that created the graph waits for it meanwhile, in the turn
- * that it was in at its last event. If that one goes on nevertheless, only a record that is still in use counts. */
+/* PyTorch's backward threads have no Python frames. The thread that created the graph waits for them, in the turn of its last event. It
+ * might go on without waiting, so its record counts only while it is still in use. */
 static __attribute__((noinline)) uint32_t turn_of_forward(struct rec_thread *t)
 {
 	uint32_t i;
@@ -263,7 +263,7 @@ uint32_t turn_serial(uint32_t turn)
 	return turn ? (uint32_t)((const struct cw_turn *)at(turn))->serial : 0;
 }
 
-/* One without blocks is not freed at once: in many programs each block goes before the next one comes. */
+/* A record whose last block is gone is not freed at once: in many programs each block is freed before the next one is allocated. */
 HOT void turn_drop(uint32_t turn)
 {
 	const struct cw_turn *spare = at(turns.spare);
