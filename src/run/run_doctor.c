@@ -63,25 +63,21 @@ static char *python_of(const struct judge *j, const struct process *p)
 	return path ? path : find_python(j->store->argv[0]);
 }
 
-static void ask_doctor(struct judge *j, const struct process *p)
-{
-	char *python = python_of(j, p);
-	struct machine_from from = {.root = "", .python = python, .limit_ns = LIMIT_NS};
-
-	j->machine = xcalloc(1, sizeof(*j->machine));
-	j->machine->env = program_environment();
-	from.environ = j->machine->env;
-	machine_collect(&j->machine->machine, &from);
-	j->machine->doctor = doctor_judge(&j->machine->machine);
-	free(python);
-}
-
 void judge_machine(struct judge *j, struct process *p)
 {
 	if (!verdict_wants_machine(p->verdict))
 		return;
-	if (!j->machine)
-		ask_doctor(j, p);
+	if (!j->machine) {
+		char *python = python_of(j, p);
+		struct machine_from from = {.root = "", .python = python, .limit_ns = LIMIT_NS};
+
+		j->machine = xcalloc(1, sizeof(*j->machine));
+		j->machine->env = program_environment();
+		from.environ = j->machine->env;
+		machine_collect(&j->machine->machine, &from);
+		j->machine->doctor = doctor_judge(&j->machine->machine);
+		free(python);
+	}
 	verdict_adopt(p->verdict, j->machine->doctor);
 }
 

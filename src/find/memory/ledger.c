@@ -306,15 +306,6 @@ static void take(struct ledger *l, enum ledger_part part, uint64_t bytes, uint64
 	*left -= l->total_known ? bytes : 0;
 }
 
-static void add_processes(struct lines *to, const struct ledger_seen *seen)
-{
-	for (size_t i = 0; i < seen->n; i++)
-		lines_add(to, &(struct ledger_line){ .part = PART_PROCESSES, .pid = seen->holder[i].pid,
-						    .command = seen->holder[i].command,
-						    .bytes = seen->holder[i].bytes,
-						    .count = 1});
-}
-
 /* What this process did not allocate: in parts when NVML was asked, else as one sum. */
 static void divide_outside(struct ledger *l, struct lines *lines, const struct ledger_seen *seen, uint64_t *left)
 {
@@ -325,7 +316,11 @@ static void divide_outside(struct ledger *l, struct lines *lines, const struct l
 	} else {
 		if (seen->own > l->driver)
 			take(l, PART_CONTEXT, seen->own - l->driver, left);
-		add_processes(lines, seen);
+		for (size_t i = 0; i < seen->n; i++)
+			lines_add(lines, &(struct ledger_line){ .part = PART_PROCESSES, .pid = seen->holder[i].pid,
+							       .command = seen->holder[i].command,
+							       .bytes = seen->holder[i].bytes,
+							       .count = 1});
 		take(l, PART_PROCESSES, sum_of(lines, PART_PROCESSES), left);
 		take(l, seen->own ? PART_REST : PART_OUTSIDE, *left, left);
 	}

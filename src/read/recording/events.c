@@ -101,15 +101,6 @@ static bool get_more(struct events *r, struct event *out)
 	return true;
 }
 
-static void block_details(struct events *r, struct event *out)
-{
-	if (out->kind == CW_EVENT_MADE)
-		out->asked = r->asked ? r->asked : r->knows_asked ? out->size : 0;
-	out->later = out->kind == CW_EVENT_FREED && r->later;
-	r->asked = 0;
-	r->later = false;
-}
-
 static bool get_event(struct events *r, struct event *out)
 {
 	if (out->kind == CW_EVENT_LOST) {
@@ -130,8 +121,13 @@ static bool get_event(struct events *r, struct event *out)
 		return false;
 	out->stream = r->stream;
 	out->pool = r->pool;
-	if (out->kind == CW_EVENT_MADE || out->kind == CW_EVENT_FREED)
-		block_details(r, out);
+	if (out->kind == CW_EVENT_MADE || out->kind == CW_EVENT_FREED) {
+		if (out->kind == CW_EVENT_MADE)
+			out->asked = r->asked ? r->asked : r->knows_asked ? out->size : 0;
+		out->later = out->kind == CW_EVENT_FREED && r->later;
+		r->asked = 0;
+		r->later = false;
+	}
 	return true;
 }
 

@@ -480,25 +480,20 @@ static int trace_read_header(struct trace *t, struct err *e)
 	return 0;
 }
 
-/* Each figure alone: a process that was killed between two stores may have a total above its peak. */
-static void check_memory(struct trace *t, int device)
-{
-	struct cw_memory_now *m = &t->header.memory[device];
-	uint64_t card = trace_card(t, device);
-
-	if (!trace_possible(t, m->allocated <= card && m->reserved <= card && m->peak_allocated <= card &&
-				       m->peak_reserved <= card && m->driver <= CARD_MAX && m->driver_peak <= CARD_MAX))
-		*m = (struct cw_memory_now){.n_oom = m->n_oom};
-}
-
 static void check_header(struct trace *t)
 {
-	struct cw_header *h = &t->header;
-
 	for (int d = 0; d < CW_MAX_DEVICES; d++) {
-		if (!trace_possible(t, h->device[d].total_bytes <= CARD_MAX))
-			h->device[d].total_bytes = 0;
-		check_memory(t, d);
+		struct cw_memory_now *m = &t->header.memory[d];
+		uint64_t card;
+
+		if (!trace_possible(t, t->header.device[d].total_bytes <= CARD_MAX))
+			t->header.device[d].total_bytes = 0;
+		/* each figure alone: a process that was killed between two stores may have a total above its peak */
+		card = trace_card(t, d);
+		if (!trace_possible(t, m->allocated <= card && m->reserved <= card && m->peak_allocated <= card &&
+					       m->peak_reserved <= card && m->driver <= CARD_MAX &&
+					       m->driver_peak <= CARD_MAX))
+			*m = (struct cw_memory_now){.n_oom = m->n_oom};
 	}
 }
 

@@ -240,13 +240,6 @@ const struct cw_epochs *trace_epochs(struct trace *t, int device, const struct c
 	return e ? e->chunk : NULL;
 }
 
-static void find_histories(struct run_memory *m, const struct cw_history *h, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (h[i].site && h[i].site < m->n_sites)
-			m->histories[h[i].site] = &h[i];
-}
-
 static void read_histories(struct trace *t, struct run_memory *m)
 {
 	const struct cw_history *h;
@@ -255,7 +248,9 @@ static void read_histories(struct trace *t, struct run_memory *m)
 
 	m->histories = xcalloc(n + 1, sizeof(*m->histories));
 	for (size_t i = 0; (h = trace_nth_chunk(t, CW_CHUNK_HISTORIES, i, &len)) != NULL; i++)
-		find_histories(m, h, len / sizeof(*h));
+		for (size_t k = 0; k < len / sizeof(*h); k++)
+			if (h[k].site && h[k].site < m->n_sites)
+				m->histories[h[k].site] = &h[k];
 	for (size_t i = 0; !m->n_marks && (m->marks = trace_nth_chunk(t, CW_CHUNK_SITE_MARKS, i, &len)) != NULL; i++)
 		m->n_marks = len / sizeof(*m->marks);
 }
