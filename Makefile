@@ -119,7 +119,7 @@ help:
 ## make sdist       build/cuwhy-….tar.gz: what pip builds the wheel from
 ## make deb         build/cuwhy_….deb, for Debian and Ubuntu
 ## make check-packages  all three: auditwheel, twine and lintian have nothing to say, pip builds the wheel from the sources, twice the same bytes
-## make check-newcomer  what somebody does who has read README.md alone, on bare Debian 11, 12 and 13; downloads them (SUITES="bookworm"); as root
+## make check-newcomer  the tasks of a newcomer who has read README.md alone, on bare Debian 11, 12 and 13; downloads them (SUITES="bookworm"); as root
 ## make check-aarch64  the cases on the simulated GPU, built for aarch64 and run by qemu-user; make wheel-aarch64: the wheel for it
 ## make static      build/cuwhy-static: just the program, fully statically linked
 ## make check-spelling  misspelled words, by codespell
