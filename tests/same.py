@@ -60,6 +60,7 @@ ENDINGS = ((".cwr", "part"), (".cudacore", "dump"), (".pickle", "snapshot"), (".
 FUZZ = {"trace": "part", "dump": "dump", "snapshot": "snapshot", "text": "text", "bundle": "bundle"}
 APART = ("source", "texts", "fuzz", "doctor")   # folders below CORPUS that are not searched for endings
 PAGE_DATA = re.compile(rb'(<script type="application/json" id="cuwhy-data">)(.*?)(</script>)', re.S)
+TEST_FOLDER = re.compile(r"/[^ :]*/cuwhy-(?:rule|case)-\w+/")
 MADE = re.compile(rb'"made":\d+')               # the page's date
 
 
@@ -590,12 +591,16 @@ def claims(answer):
             "line": "%s:%s" % (where.get("file"), where.get("line")) if where else None, "headline": said.get("title")}
 
 
+def place_of_test(text, corpus):
+    """Recordings quote the folders in which their programs ran, and each test has a new one."""
+    return TEST_FOLDER.sub("TEST/", text.replace(corpus, "CORPUS"))
+
+
 def claims_of(build, asked, scratch):
     command = next(words for words in COMMANDS[asked.kind] if "--json" in words)
     with tempfile.TemporaryDirectory(dir=scratch) as work:
         os.chmod(work, 0o777)    # some machines are examined as an ordinary user
-        # folders of corpora are called alike: recordings quote paths of the programs that they were made of
-        return {k: v.replace(build.corpus, "CORPUS") if isinstance(v, str) else v for k, v in claims(build.ask(asked, command, work)).items()}
+        return {k: place_of_test(v, build.corpus) if isinstance(v, str) else v for k, v in claims(build.ask(asked, command, work)).items()}
 
 
 def kind_of_difference(old, new):

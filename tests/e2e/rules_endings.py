@@ -60,3 +60,20 @@ def rule__it_is_known_whose_failure_ended_a_program(box, name):
         raise Skip("no pytest")
     action = name.rsplit("-", 4)[0]
     assert said.startswith("right" if action not in EITHER else ("right", "unsure")), said
+
+
+CALL = "import atexit, os, sys, cudrv\ncudrv.init()\ndef work():\n    cudrv.alloc(1 << 40)\n"
+SENTENCES = {
+    "exits": ("def run():\n    try:\n        work()\n    except cudrv.CudaError:\n        os._exit(1)\nrun()\n",
+              "code that exits may have caught it; the program ended with status 1, perhaps for another reason"),
+    "own-status": ("try:\n    work()\nexcept cudrv.CudaError as e:\n    status = 9\nsys.exit(status)\n",
+                   "the program caught it and ended with status 9, perhaps for another reason"),
+    "at-exit": ("atexit.register(work)\nsys.exit(1)\n",
+                "no exception was seen to reach the top of the program; it ended with status 1, perhaps for another reason")}
+
+
+@each(sorted(SENTENCES))
+def rule__what_may_have_ended_a_program_is_told_in_a_sentence(box, which):
+    text, told = SENTENCES[which]
+    because = box.verdict(box.under(box.script(CALL + text)))["because"]
+    assert because.endswith("; but " + told), because

@@ -617,6 +617,17 @@ static void clothes__any_prefix_of_a_traceback_is_learned(void **state)
 		     "KeyError", "two", "a.py", "x()");
 }
 
+/* Loggers often begin the traceback's first line in a way of its own. */
+static void clothes__a_prefix_is_learned_from_frames_alone(void **state)
+{
+	(void)state;
+	expect_error("Worker died: Traceback (most recent call last):\n"
+		     "<2> node7/gpu1 ~   File \"a.py\", line 10, in f\n"
+		     "<10> node7/gpu1 ~     x()\n"
+		     "<11> node7/gpu1 ~ KeyError: two\n",
+		     "KeyError", "two", "a.py", "x()");
+}
+
 static void clothes__a_traceback_on_one_line_has_its_frames(void **state)
 {
 	(void)state;
@@ -1248,6 +1259,7 @@ int main(void)
 		cmocka_unit_test(line__has_no_prefix_and_no_colors),
 		cmocka_unit_test(line__a_file_may_name_its_rank),
 		cmocka_unit_test(clothes__any_prefix_of_a_traceback_is_learned),
+		cmocka_unit_test(clothes__a_prefix_is_learned_from_frames_alone),
 		cmocka_unit_test(clothes__a_traceback_on_one_line_has_its_frames),
 		cmocka_unit_test(clothes__a_line_has_as_many_parts_as_there_are),
 		cmocka_unit_test(clothes__lines_cut_at_a_width_are_joined),

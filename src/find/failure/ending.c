@@ -241,7 +241,7 @@ static const char *end_words(const struct process_end *end, struct pool *pool)
 
 static struct ending unknown(struct pool *pool, const char *what, const struct process_end *end, const char *why)
 {
-	return (struct ending){FATE_UNKNOWN, pool_printf(pool, "%s and %s%s", what, end_words(end, pool), why)};
+	return (struct ending){FATE_UNKNOWN, pool_printf(pool, "%s %s%s", what, end_words(end, pool), why)};
 }
 
 static struct ending ending_in_python(const struct incident *i, struct trace *t, const struct process_end *end,
@@ -254,10 +254,11 @@ static struct ending ending_in_python(const struct incident *i, struct trace *t,
 	if (c.by == BY_CHILD && end->status_known && end->exit == 1 && c.sure)
 		return (struct ending){FATE_ENDED, NULL};
 	if (c.by == BY_TESTS)
-		return unknown(pool, "a test runner caught it", end, ", perhaps because of another test");
+		return unknown(pool, "a test runner caught it, and the program", end,
+			       ", perhaps because of another test");
 	if (c.by == BY_CODE && c.exits && c.sure && (on || f->tid != trace_header(t)->pid))
 		return unknown(pool,
-			       on ? "the program caught it to exit, but used the GPU again,"
+			       on ? "the program caught it to exit, but used the GPU again, and"
 				  : "a thread caught it to exit; the program",
 			       end, ", perhaps for another reason");
 	if (c.by == BY_CODE && c.exits && c.sure)
@@ -265,12 +266,12 @@ static struct ending ending_in_python(const struct incident *i, struct trace *t,
 	if (on)
 		return (struct ending){FATE_SURVIVED, NULL};
 	if (c.by == BY_UNKNOWN || c.by == BY_CHILD)
-		return unknown(pool, "the program may have handled it,", end, ", perhaps for another reason");
+		return unknown(pool, "the program may have handled it, and", end, ", perhaps for another reason");
 	if (c.by == BY_NOBODY)
 		return unknown(pool, "no exception was seen to reach the top of the program; it", end,
 			       ", perhaps for another reason");
-	return unknown(pool, c.exits ? "code that exits may have caught it; the program" : "the program caught it", end,
-		       ", perhaps for another reason");
+	return unknown(pool, c.exits ? "code that exits may have caught it; the program" : "the program caught it and",
+		       end, ", perhaps for another reason");
 }
 
 struct ending ending_of(const struct incident *i, struct trace *t, const struct process_end *end, struct pool *pool)
@@ -278,7 +279,7 @@ struct ending ending_of(const struct incident *i, struct trace *t, const struct 
 	if (trace_header(t)->py_version)
 		return ending_in_python(i, t, end, pool);
 	if (went_on(i, t, i->lead, NULL))
-		return unknown(pool, "the program went on to use the GPU", end, ", perhaps for another reason");
+		return unknown(pool, "the program went on to use the GPU and", end, ", perhaps for another reason");
 	return (struct ending){FATE_ENDED, NULL};
 }
 

@@ -116,7 +116,7 @@ static void learn_prefixes(struct clothes *c, const struct wrapping *wrapping)
 	prefix_common_begin(&c->prefixes);
 	for (size_t i = 0, next; i < c->n; i = next) {
 		bool teaches = memmem(c->window[i].s, c->window[i].len, "Traceback (most", 15) ||
-			       memmem(c->window[i].s, c->window[i].len, " File \"", 8);
+			       memmem(c->window[i].s, c->window[i].len, "  File \"", 8);
 
 		next = i + 1;
 		if (!common && !teaches)
