@@ -122,7 +122,7 @@ static void cap_certainty(struct verdict *v, const struct verdict *alone, const 
 	for (size_t i = 0; i < g->n; i++)
 		perhaps |= g->list[i].tied == TIED_PERHAPS;
 	if (perhaps && (alone->sure < SURE_CERTAIN || v->cause != alone->cause))
-		verdict_doubt(v, "the inputs may be of two runs");
+		verdict_cap(v, SURE_LIKELY, "the inputs may be of two runs");
 }
 
 static struct verdict *source_judge_process(struct recorded_process *p, const struct group *g, struct err *e)

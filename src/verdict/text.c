@@ -161,7 +161,7 @@ static void weigh_earlier(struct verdict *v, struct reading *r, const struct tex
 	if (log_restarted(r->log, earlier, e) == RESTART_PROGRAM)
 		return;
 	offer_earlier(v, cause_by_itself(r, earlier));
-	verdict_doubt(v, "the text has an earlier error, and only suggests that it was repaired");
+	verdict_cap(v, SURE_LIKELY, "the text has an earlier error, and only suggests that it was repaired");
 }
 
 /* A later run got past it, and failed in a way that is not CUDA's. */
@@ -174,7 +174,8 @@ static void weigh_later(struct verdict *v, const struct reading *r, const struct
 		    later->warning || later->peer || strstr(later->type, "Interrupt"))
 			continue;
 		verdict_why(v, text_other_error(&v->pool, r->log, e, later));
-		verdict_doubt(v, "a later run in the text failed with another error, so this one may be repaired");
+		verdict_cap(v, SURE_LIKELY,
+			    "a later run in the text failed with another error, so this one may be repaired");
 		return;
 	}
 }
@@ -273,7 +274,8 @@ static void tell_cut(struct verdict *v, const struct text_event *e)
 					   "what follows, up to the line that names the exception",
 					   (unsigned long long)e->line));
 	else
-		verdict_doubt(v, "the text ends before the message, which is taken from the line that raises it");
+		verdict_cap(v, SURE_LIKELY,
+			    "the text ends before the message, which is taken from the line that raises it");
 }
 
 /* Errors of CUDA, or warnings, that the program survived before something else ended it: only what came later can be the reason. */
@@ -347,8 +349,7 @@ static void weigh_contradiction(struct verdict *v, const char *message)
 			   cuda_error_name(c.code[0]), c.said[1], cuda_error_name(c.code[1]));
 	if (v->sure == SURE_POSSIBLE)
 		verdict_why(v, told);
-	while (v->sure > SURE_POSSIBLE)
-		verdict_lower(v, v->sure == SURE_LIKELY ? told : NULL);
+	verdict_cap(v, SURE_POSSIBLE, told);
 }
 
 /* By the error, or by the failure that the text tells. */
@@ -460,7 +461,7 @@ static void weigh_event(struct verdict *v, const struct reading *r, const struct
 	if (e->cut)
 		tell_cut(v, e);
 	if (e->in_sentence)
-		verdict_doubt(v, "the text mentions the error without showing it");
+		verdict_cap(v, SURE_LIKELY, "the text mentions the error without showing it");
 	if (e->rank >= 0)
 		v->rank = (uint32_t)e->rank;
 }

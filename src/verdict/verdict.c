@@ -215,15 +215,20 @@ static void fill_evidence(struct verdict *v)
 	tell_settings(v, AT(v->cause->fix));
 }
 
-void verdict_doubt(struct verdict *v, const char *why)
+static void add_because(struct verdict *v, const char *joint, const char *why)
 {
-	if (v->sure < SURE_CERTAIN)
+	v->because = pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? joint : "", why);
+}
+
+void verdict_cap(struct verdict *v, enum certainty most, const char *why)
+{
+	if (v->sure <= most)
 		return;
-	v->sure = SURE_LIKELY;
-	v->because = pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? "; but " : "", why);
+	v->sure = most;
+	add_because(v, "; but ", why);
 	for (size_t i = 0; i < v->n_candidates; i++)
-		if (v->candidates[i].sure == KB_CERTAIN)
-			v->candidates[i].sure = KB_LIKELY;
+		if ((enum certainty)v->candidates[i].sure > most)
+			v->candidates[i].sure = (enum sureness)most;
 	hold_back(v);
 }
 
@@ -231,21 +236,8 @@ void verdict_doubt_end(struct verdict *v, const char *why)
 {
 	v->ending_unknown = true;
 	if (v->sure < SURE_CERTAIN)
-		v->because = pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? "; " : "", why);
-	verdict_doubt(v, why);
-}
-
-void verdict_lower(struct verdict *v, const char *why)
-{
-	if (v->sure > SURE_POSSIBLE)
-		v->sure--;
-	if (why)
-		v->because =
-			pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? "; but " : "", why);
-	for (size_t i = 0; i < v->n_candidates; i++)
-		if (v->candidates[i].sure > KB_POSSIBLE)
-			v->candidates[i].sure--;
-	hold_back(v);
+		add_because(v, "; ", why);
+	verdict_cap(v, SURE_LIKELY, why);
 }
 
 static void weigh_contradictions(struct verdict *v)
@@ -253,11 +245,11 @@ static void weigh_contradictions(struct verdict *v)
 	for (size_t i = 0; i < v->c.n_contradictions; i++) {
 		verdict_evidence(v, "contradiction", v->c.contradiction[i]);
 		add_why(v, v->c.contradiction[i], NULL);
-		verdict_doubt(v, v->c.contradiction[i]);
+		verdict_cap(v, SURE_LIKELY, v->c.contradiction[i]);
 	}
 }
 
-/* Any figure of a damaged input may be wrong, not only those that cannot be true. */
+/* Any figure of a damaged input may be wrong, not only those that cannot be true: each candidate is a step less certain. */
 void verdict_tell_damage(struct verdict *v)
 {
 	const char *damage = verdict_damage(v);
@@ -265,7 +257,13 @@ void verdict_tell_damage(struct verdict *v)
 	if (!damage)
 		return;
 	verdict_evidence(v, "damage", damage);
-	verdict_lower(v, damage);
+	if (v->sure > SURE_POSSIBLE)
+		v->sure--;
+	add_because(v, "; but ", damage);
+	for (size_t i = 0; i < v->n_candidates; i++)
+		if (v->candidates[i].sure > KB_POSSIBLE)
+			v->candidates[i].sure--;
+	hold_back(v);
 }
 
 void verdict_judge(struct verdict *v)
@@ -286,7 +284,8 @@ void verdict_judge(struct verdict *v)
 	fill_evidence(v);
 	if (v->n_candidates > 1 && v->candidates[1].sure == KB_CERTAIN &&
 	    !order_is_over(&v->candidates[0], &v->candidates[1]))
-		verdict_doubt(v, pool_printf(&v->pool, "%s would be as certain", AT(v->candidates[1].cause->id)));
+		verdict_cap(v, SURE_LIKELY,
+			    pool_printf(&v->pool, "%s would be as certain", AT(v->candidates[1].cause->id)));
 	weigh_contradictions(v);
 	verdict_tell_damage(v);
 }

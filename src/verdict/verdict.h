@@ -72,10 +72,9 @@ void verdict_evidence(struct verdict *v, const char *source, const char *text);
 void verdict_why(struct verdict *v, const char *text);	/* one more reason, after those of the cause */
 void verdict_take_evidence(struct verdict *v);	/* moves the case's evidence to the verdict */
 void verdict_append(struct verdict **list, struct verdict *v);
-/* No longer certain, for this reason; one step less certain than it is (`why` may be NULL: as told before or after). */
-void verdict_doubt(struct verdict *v, const char *why);
-void verdict_lower(struct verdict *v, const char *why);
-/* The program may have ended for another reason. */
+/* At most this certain, for this reason, and so are the other candidates. */
+void verdict_cap(struct verdict *v, enum certainty most, const char *why);
+/* At most likely: the program may have ended for another reason. */
 void verdict_doubt_end(struct verdict *v, const char *why);
 
 /* What is wrong with what it was judged from; NULL = nothing. */

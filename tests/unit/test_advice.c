@@ -447,7 +447,7 @@ static void advice__doubt_holds_back_what_was_certain(void **state)
 	(void)state;
 	verdict_of_cause(v, &m, &v->c);
 	assert_string_equal(v->fix->command, "sudo reboot");
-	verdict_doubt(v, "the inputs may be of two runs");
+	verdict_cap(v, SURE_LIKELY, "the inputs may be of two runs");
 	assert_null(v->fix->command);
 	assert_true(strstr(v->fix->text, "once this is confirmed: after a driver upgrade: restart") == v->fix->text);
 	assert_true(strstr(v->fix->next->text, "or, once this is confirmed: end every") == v->fix->next->text);
