@@ -215,20 +215,22 @@ def accesses(image, kernels):
 
 
 def check_addresses(kernels, arch, level, cubin, path, tmp):
-    """(loads, known ones, stores, known ones, complaints)"""
+    """(loads, known ones, stores, known ones, both with registers, complaints)"""
     image, out = Image(cubin), os.path.join(tmp, "relocated.bin")
     with open(out, "wb") as f:
         f.write(image.data)
     found = list(accesses(image, kernels))
     lines = [f"address {arch} {pc:x} {pc + 16:x} {word[0]:x} {word[1]:x} {k.lane(arch)}\n" for k, pc, word in found]
-    count, wrong = [0, 0, 0, 0], []
+    count, wrong = [0, 0, 0, 0, 0], []
     for (k, pc, word), got in zip(found, decode(path, lines, out), strict=True):
         store = word[0] & 0x1ff == 0x186
         want = k.env["q"] if store else k.address
+        got, with_registers = got.split()
         count[2 * store] += 1
         count[2 * store + 1] += got != "?"
-        if got not in ("?", f"{want:x}"):
-            wrong.append(f"    sm_{arch} -O{level} {pc:x}: have {got} want {want:x}\n" + "\n".join(k.text))
+        count[4] += with_registers != "?"
+        if not {got, with_registers} <= {"?", f"{want:x}"}:
+            wrong.append(f"    sm_{arch} -O{level} {pc:x}: have {got} and {with_registers} want {want:x}\n" + "\n".join(k.text))
     return (*count, wrong)
 
 
@@ -319,6 +321,7 @@ def table_rows(kernels, arch, level, cubin, path, tmp):
         words = [struct.unpack_from("<QQ", image.data, section[4] + start - section[3] + at) for at in range(0, size, 16)]
         words = [w for w in words if w[0] & 0xfff != 0x918]
         got, = decode(path, [f"address {arch} {pc:x} {pc + 16:x} {word[0]:x} {word[1]:x} {k.lane(arch)}\n"], out)
+        got = got.split()[0]
         kinds = {(w[0] & 0xfff, w[1] >> 8 & 0x7ff) for w in words if w[0] & 0x1ff < 0x100}
         if word[0] & 0x1ff == 0x186 or got != f"{k.address:x}" or len(words) > 40 or len(kinds - seen) < 7:
             continue
@@ -347,7 +350,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         path, moves = decoder(tmp), check_assert.decoder(tmp)
         for arch in args.arch or ARCHS:
-            name, total, wrong, code = known_arch(arch, tmp), [0, 0, 0, 0], [], set()
+            name, total, wrong, code = known_arch(arch, tmp), [0, 0, 0, 0, 0], [], set()
             for level in (0, 1, 2, 3):
                 cubin = assemble(kernels, arch, level, tmp)
                 if not cubin:
@@ -365,7 +368,7 @@ def main():
             (n, others, bad), (m, _, worse) = check_math(arch, pairs, path), check_math(arch, extra, path)
             # which registers the others write
             wrong += bad + worse + check_assert.check_moves(arch, pairs + extra, moves)[1]
-            print(f"sm_{arch}: {total[1]} of {total[0]} loads known, {total[3]} of {total[2]} stores, {n} instructions, "
+            print(f"sm_{arch}: {total[1]} of {total[0]} loads known, {total[3]} of {total[2]} stores, {total[4]} with registers, {n} instructions, "
                   f"{m} with a flipped bit of {len(extra)}, {len(wrong)} wrong", flush=True)
             print("\n".join(wrong[:12]), end="\n" if wrong else "")
             if args.verbose:

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "find/fault/sass_run.c"
 #include "find/fault/sass_line.h"
 #include "find/fault/sass_math.h"
 #include "decode.h"
@@ -108,14 +109,81 @@ static void three(uint32_t *to)
 		exit(2);
 }
 
+static bool some_memory(void *arg, uint64_t address, void *to, size_t n)
+{
+	(void)arg;
+	memset(to, (int)(address >> 2 & 0x7f), n);
+	return true;
+}
+
+/* The registers that a dump would have: the thread is executed from the kernel's entry to the access, which then clears its destination. */
+static bool registers_at(const struct sass_thread *t, uint64_t pc, const struct sass *s, uint32_t regs[2][CELL_REGS])
+{
+	struct ways *ways = xcalloc(1, sizeof(*ways));
+	struct cell_state *state = xcalloc(1, sizeof(*state));
+	struct sass_found f = {0};
+	bool there;
+
+	ways->found = &f;
+	ways->steps = 20000;
+	ways->pc = pc;
+	ways->access = true;
+	open_code(ways, t);
+	start(ways, state);
+	for (size_t i = 0; i < CELL_REGS; i++)
+		state->r[i] = state->u[i] = cell_number(0x5a5a0000u + (uint32_t)i);
+	there = follow(ways, state) == SASS_END_THERE;
+	for (size_t i = 0; i < CELL_REGS; i++) {
+		/* no address depends on a descriptor of memory */
+		there = there && state->r[i].known &&
+			(state->u[i].known || (s->descriptor >= 0 && (int)i / 2 == s->descriptor / 2));
+		regs[0][i] = state->r[i].v;
+		regs[1][i] = state->u[i].v;
+	}
+	for (size_t i = 0; s->dest >= 0 && i < s->dest_regs; i++)
+		regs[0][(size_t)s->dest + i] = 0;
+	while (ways->n_open)
+		free(ways->open[--ways->n_open]);
+	free(state);
+	free(ways);
+	return there;
+}
+
+static void answer(enum sass_answer a, uint64_t found, char end)
+{
+	if (a >= SASS_COMPUTED)
+		printf("%" PRIx64 "%c", found, end);
+	else
+		printf("%s%c", a == SASS_UNKNOWN ? "?" : "differs", end);
+}
+
+/* "?" also where not all registers can be known. */
+static void with_registers(struct sass_line *e, const struct sass *s, struct sass_thread *t, uint64_t pc)
+{
+	uint32_t regs[2][CELL_REGS];
+	enum sass_answer a = SASS_UNKNOWN;
+	struct image_function in;
+	uint64_t found = 0;
+
+	t->memory = some_memory;
+	if (image_find(t->image, pc, &in))
+		t->entry = in.start;
+	if (t->entry && registers_at(t, pc, s, regs)) {
+		t->regs = (struct bytes){(const uint8_t *)regs[0], sizeof(regs[0])};
+		t->uregs = (struct bytes){(const uint8_t *)regs[1], sizeof(regs[1])};
+		a = sass_line_address(e, s, t, &found);
+	}
+	answer(a, found, '\n');
+}
+
 static void address(struct bytes image, unsigned arch, uint64_t pc)
 {
 	static uint8_t params[4096];
-	struct sass_thread lane = {.arch = arch, .params = {params, 0}};
+	struct sass_thread lane = {.image = image, .arch = arch, .params = {params, 0}};
 	struct sass_line *e = sass_line_open(image, arch, pc);
 	const uint8_t *at = NULL;
-	enum sass_answer answer = SASS_UNKNOWN;
-	uint64_t word[2], found;
+	uint64_t word[2], found = 0;
+	enum sass_answer a;
 	struct sass s;
 	char hex[8193];
 	size_t i;
@@ -134,12 +202,13 @@ static void address(struct bytes image, unsigned arch, uint64_t pc)
 	three(lane.block_dim);
 	three(lane.grid_dim);
 	at = (const uint8_t *)word;
-	if (e && sass_decode(at, arch, &s))
-		answer = sass_line_address(e, &s, &lane, &found);
-	if (answer == SASS_COMPUTED)
-		printf("%" PRIx64 "\n", found);
-	else
-		puts(answer == SASS_UNKNOWN ? "?" : "differs");
+	if (!e || !sass_decode(at, arch, &s)) {
+		puts("? ?");
+	} else {
+		a = sass_line_address(e, &s, &lane, &found);
+		answer(a, found, ' ');
+		with_registers(e, &s, &lane, pc);
+	}
 	sass_line_close(e);
 }
 

@@ -96,7 +96,6 @@ int main(int argc, char **argv)
 	t.grid_dim[0] = (uint32_t)atoi(argv[10]);
 	t.block_dim[1] = t.block_dim[2] = t.grid_dim[1] = t.grid_dim[2] = 1;
 	ways.run.t = &t;
-	image_section(t.image, ".nv.constant3", &ways.run.bank3);
 	image_section(t.image, ".nv.constant4", &ways.run.bank4);
 	start(&ways, s);
 	end = follow(&ways, s);

@@ -342,6 +342,33 @@ static void access__the_widest_load_overwrites_both_its_destinations(void **stat
 	free(l.image);
 }
 
+/* `__constant__` variables (bank 3): the module has what they were initialized with, and the program may have copied another value. */
+static void access__variables_in_constant_memory_are_not_known(void **state)
+{
+	static const uint64_t code[] = {
+		0x00000004ff027435, 0x000fe200000001ff, /* HFMA2.MMA R2, -RZ, RZ, 0, 2.38e-07: 4 */
+		0x00c0000000057a02, 0x000fe40000000f00, /* MOV R5, c[0x3][0x0] */
+		0x0000580005027625, 0x000fca00078e0002, /* IMAD.WIDE.U32 R2, R5, R2, c[0x0][0x160] */
+		0x0000000502007986, 0x000fe2000c101904, /* STG.E [R2.64], R5 */
+		0x000000000000794d, 0x000fea0003800000, /* EXIT */
+	};
+	static const struct row row = {
+		.arch = 80, .kind = "s32", .params_offset = 0x160, .code = code, .n = sizeof(code) / 8};
+	static const char bank[] = ".nv.constant4";
+	struct sass_found f;
+	struct launch l;
+	char *name;
+
+	(void)state;
+	launch_make(&l, &row);
+	name = memmem(l.image, sizeof(*l.image), bank, sizeof(bank));
+	assert_non_null(name);
+	name[sizeof(bank) - 2] = '3';
+	assert_int_equal(sass_run(&l.t, AM_CODE + 3 * SASS_BYTES, true, STEPS, &f), SASS_END_THERE);
+	assert_false(f.address_known);
+	free(l.image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +381,7 @@ int main(void)
 		cmocka_unit_test(once__loops_and_functions_are_seen),
 		cmocka_unit_test(number__halves_are_what_the_kernel_compared),
 		cmocka_unit_test(access__the_widest_load_overwrites_both_its_destinations),
+		cmocka_unit_test(access__variables_in_constant_memory_are_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

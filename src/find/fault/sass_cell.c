@@ -129,13 +129,13 @@ static struct cell launch_word(const struct cell_run *run, uint64_t off)
 struct cell cell_constant(const struct cell_run *run, unsigned bank, uint64_t off)
 {
 	const struct sass_thread *t = run->t;
-	struct bytes b = bank == 3 ? run->bank3 : run->bank4;
 	uint32_t v;
 
 	if (bank == 0)
 		return t->params_offset && off >= t->params_offset ? parameter(run, off - t->params_offset)
 								   : launch_word(run, off);
-	if ((bank != 3 && bank != 4) || off % 4 || !dump_word(b, off / 4, &v))
+	/* variables (bank 3) may have been written since the module was loaded; addresses that the compiler keeps are not */
+	if (bank != 4 || off % 4 || !dump_word(run->bank4, off / 4, &v))
 		return cell_unknown();
 	return cell_number(v);
 }

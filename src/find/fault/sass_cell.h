@@ -45,7 +45,7 @@ struct cell_state {
 
 struct cell_run {
 	const struct sass_thread *t;
-	struct bytes bank3, bank4;
+	struct bytes bank4; /* addresses that the compiler keeps */
 	struct sass_compare compares[CELL_COMPARES];
 	uint32_t numbers[CELL_COMPARES]; /* of these comparisons */
 	uint32_t n_compares;

@@ -388,7 +388,6 @@ static void open_code(struct ways *ways, const struct sass_thread *t)
 		ways->code_at = kernel.start;
 		ways->code_len = kernel.size;
 	}
-	image_section(t->image, ".nv.constant3", &ways->run.bank3);
 	image_section(t->image, ".nv.constant4", &ways->run.bank4);
 }
 
