@@ -83,6 +83,34 @@ static void set_times(const char *path, const struct stat *like)
 	raw_utimes(path, times);
 }
 
+static void copy_attributes(int from, int to)
+{
+	char names[ATTRIBUTES], value[ATTRIBUTES];
+	long n = raw(SYS_flistxattr, from, names, sizeof(names), 0), len;
+
+	for (const char *name = names; n > 0 && name < names + n; name += strlen(name) + 1) {
+		if (strncmp(name, "user.", 5) != 0)
+			continue;
+		len = raw(SYS_fgetxattr, from, name, value, sizeof(value));
+		if (len >= 0)
+			raw_passing(SYS_fsetxattr, to, (long)name, (long)value, len, 0);
+	}
+}
+
+static void copy_folder_attributes(const char *from, const char *to)
+{
+	int in = raw_open(AT_FDCWD, from, O_RDONLY | O_DIRECTORY, 0), out = -1;
+
+	if (in >= 0)
+		out = raw_open(AT_FDCWD, to, O_RDONLY | O_DIRECTORY, 0);
+	if (out >= 0) {
+		copy_attributes(in, out);
+		raw_close(out);
+	}
+	if (in >= 0)
+		raw_close(in);
+}
+
 /* Like the real one, but this user may always write there: whether it may change names was asked before. */
 static int make_folder(struct place *p)
 {
@@ -94,6 +122,7 @@ static int make_folder(struct place *p)
 	if (raw_stat(AT_FDCWD, in_reality(p), &real, 0) == 0) {
 		raw_lchown(in_new(p), real.st_uid, real.st_gid);
 		raw_chmod(in_new(p), (real.st_mode & 07777) | S_IRWXU);
+		copy_folder_attributes(in_reality(p), in_new(p));
 	}
 	return 0;
 }
@@ -234,20 +263,6 @@ static int copy_data(int from, int to, off_t size)
 		at = hole < 0 ? size : hole;
 	}
 	return rc < 0 ? rc : (int)raw(SYS_ftruncate, to, size, 0, 0);
-}
-
-static void copy_attributes(int from, int to)
-{
-	char names[ATTRIBUTES], value[ATTRIBUTES];
-	long n = raw(SYS_flistxattr, from, names, sizeof(names), 0), len;
-
-	for (const char *name = names; n > 0 && name < names + n; name += strlen(name) + 1) {
-		if (strncmp(name, "user.", 5) != 0)
-			continue;
-		len = raw(SYS_fgetxattr, from, name, value, sizeof(value));
-		if (len >= 0)
-			raw_passing(SYS_fsetxattr, to, (long)name, (long)value, len, 0);
-	}
 }
 
 static int fill(int from, int to, const struct stat *st, bool contents)

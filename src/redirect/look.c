@@ -14,13 +14,22 @@
 #include "redirect/raw.h"
 #include "redirect/redirect.h"
 
+/* A folder that is in both trees has its attributes in the scratch: they were copied when it was made there. */
+static const char *look_at_attributes(struct place *p, int dir, const char *path, bool follow, int *error)
+{
+	const char *where = look_at(p, dir, path, follow, error);
+
+	return !where && !*error && p->known && p->fresh && !p->zone ? in_new(p) : where;
+}
+
 /* A function of libc's that takes one path and changes nothing. */
-#define LOOK(type, failed, name, dir, follow, parameters, ...)                                     \
+#define LOOK(...) LOOK_BY(look_at, __VA_ARGS__)
+#define LOOK_BY(finds, type, failed, name, dir, follow, parameters, ...)                           \
 	EXPORT type name parameters                                                                \
 	{                                                                                          \
 		struct place p;                                                                    \
 		int error;                                                                         \
-		const char *where = look_at(&p, dir, path, follow, &error);                        \
+		const char *where = finds(&p, dir, path, follow, &error);                          \
 \
 		if (error) {                                                                       \
 			errno = -error;                                                            \
@@ -40,12 +49,14 @@ LOOK(int, -1, statfs64, AT_FDCWD, true, (const char *path, struct statfs64 *to),
 LOOK(int, -1, statvfs, AT_FDCWD, true, (const char *restrict path, struct statvfs *restrict to), path, to)
 LOOK(int, -1, statvfs64, AT_FDCWD, true, (const char *restrict path, struct statvfs64 *restrict to), path, to)
 LOOK(long, -1, pathconf, AT_FDCWD, true, (const char *path, int what), path, what)
-LOOK(ssize_t, -1, getxattr, AT_FDCWD, true, (const char *path, const char *name, void *to, size_t size), path, name, to,
-     size)
-LOOK(ssize_t, -1, lgetxattr, AT_FDCWD, false, (const char *path, const char *name, void *to, size_t size), path, name,
-     to, size)
-LOOK(ssize_t, -1, listxattr, AT_FDCWD, true, (const char *path, char *to, size_t size), path, to, size)
-LOOK(ssize_t, -1, llistxattr, AT_FDCWD, false, (const char *path, char *to, size_t size), path, to, size)
+LOOK_BY(look_at_attributes, ssize_t, -1, getxattr, AT_FDCWD, true,
+	(const char *path, const char *name, void *to, size_t size), path, name, to, size)
+LOOK_BY(look_at_attributes, ssize_t, -1, lgetxattr, AT_FDCWD, false,
+	(const char *path, const char *name, void *to, size_t size), path, name, to, size)
+LOOK_BY(look_at_attributes, ssize_t, -1, listxattr, AT_FDCWD, true, (const char *path, char *to, size_t size), path, to,
+	size)
+LOOK_BY(look_at_attributes, ssize_t, -1, llistxattr, AT_FDCWD, false, (const char *path, char *to, size_t size), path,
+	to, size)
 LOOK(int, -1, inotify_add_watch, AT_FDCWD, !(events & IN_DONT_FOLLOW), (int fd, const char *path, uint32_t events), fd,
      path, events)
 LOOK(int, -1, chdir, AT_FDCWD, true, (const char *path), path)

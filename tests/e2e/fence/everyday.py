@@ -67,6 +67,10 @@ def settings():
     try:
         os.setxattr("folder/inner", "user.x", b"1")
         assert os.getxattr("folder/inner", "user.x") == b"1"
+        os.setxattr("folder", "user.x", b"2")
+        assert os.getxattr("folder", "user.x") == b"2" and sorted(os.listxattr("folder")) == ["user.kept", "user.x"]
+        os.removexattr("folder", "user.kept")
+        assert os.listxattr("folder") == ["user.x"]
     except OSError as e:
         assert e.errno == 95, e    # this file system has none
 
@@ -351,6 +355,10 @@ def plant(folder):
     os.makedirs(os.path.join(folder, "folder", "sub"))
     for name, text in (("old.txt", "old\n"), ("folder/inner", "inner\n"), ("folder/other", "other\n"), ("folder/sub/deep", "deep\n")):
         write(os.path.join(folder, name), text)
+    try:
+        os.setxattr(os.path.join(folder, "folder"), "user.kept", b"1")
+    except OSError as e:
+        assert e.errno == 95, e    # this file system has none
     os.mkfifo(os.path.join(folder, "pipe"))
     for name, names in (("queue", range(FILES)), ("spool", range(FILES)), ("done", ("one", "two"))):
         os.mkdir(os.path.join(folder, name))
