@@ -15,16 +15,18 @@ if [ -z "$cc" ]; then
 fi
 out=build/fuzz
 mkdir -p $out/new-$what
-make --no-print-directory build/kb.blob build/obj/src/show/page_blob.o >/dev/null
-flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -DCUWHY_VERSION=\"$(cat VERSION)\" -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.blob\""
+blobs="build/obj/src/knowledge/kb_blob.o build/obj/src/show/page_blob.o"
+# shellcheck disable=SC2086
+make --no-print-directory $blobs >/dev/null
+flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -DCUWHY_VERSION=\"$(cat VERSION)\" -Iinclude -Isrc -I. -include src/base/banned.h"
 # the whole program except its commands and what runs in other processes
-sources=$(find src -name '*.[cS]' ! -path 'src/cmd/*' ! -path 'src/run/*' ! -path 'src/fit/*' ! -path 'src/recorder/*' ! -path 'src/sim/*' ! -path 'src/portable/*' ! -path 'src/knowledge/compile/*' ! -name 'probe_main.c' ! -name 'page_blob.S')
+sources=$(find src -name '*.[cS]' ! -path 'src/cmd/*' ! -path 'src/run/*' ! -path 'src/fit/*' ! -path 'src/recorder/*' ! -path 'src/redirect/*' ! -path 'src/sim/*' ! -path 'src/portable/*' ! -path 'src/knowledge/compile/*' ! -name 'probe_main.c' ! -name '*_blob.S')
 libs="-ljansson -liberty -lz -llzma -lzstd -ldl -lm"
 if [ "$what" = code ]; then
 	sources="$sources src/sim/cuda/sim_unpack.c"
 fi
 # shellcheck disable=SC2086
 $cc $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	tests/fuzz/fuzz_$what.c $sources build/obj/src/show/page_blob.o -o $out/fuzz_$what $libs
+	tests/fuzz/fuzz_$what.c $sources $blobs -o $out/fuzz_$what $libs
 exec $out/fuzz_$what -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
 	-artifact_prefix=$out/ $out/new-$what tests/fuzz/corpus/$what
