@@ -31,8 +31,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "writes/layer.h"
-#include "writes/mounts.h"
-#include "writes/namespace.h"
+#include "writes/layer_parts.h"
 
 #define SOURCE	    "cuwhy"	/* of our overlays, as /proc/self/mountinfo shows it */
 #define SOCKETS_MAX ((size_t)16 << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * /proc/self/mountinfo.
  */
-#include "writes/mounts.h"
+#include "writes/layer_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mount and user namespaces.
  */
-#include "writes/namespace.h"
+#include "writes/layer_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
