@@ -66,9 +66,11 @@ def _forget(exc: BaseException) -> None:
 
 
 def _try(step: Callable[[int], Any], batch: int, oom_type: Any) -> bool:
+    """In the second step, PyTorch's cache is as a loop finds it: cut into the pieces of the step before."""
     cuda: Any = getattr(sys.modules["torch"], "cuda")
     cuda.empty_cache()
     try:
+        step(batch)
         step(batch)
         cuda.synchronize()
         return True
@@ -93,7 +95,7 @@ def _search(step: Callable[[int], Any], guess: int, batch: int, oom_type: Any, d
         if at <= low:
             at = low + 1
     exact = high - low <= 1
-    return Fits(low, exact, f"a step with {low} ran, one with {high} did not" if low else "not even a step with 1 ran") if low or exact else None
+    return Fits(low, exact, f"two steps with {low} ran, with {high} they did not" if low else "not even a step with 1 ran") if low or exact else None
 
 
 def batch_for(found: BaseException, memory: Optional[Mapping[str, Any]], batch: int, step: Optional[Callable[[int], Any]],

@@ -134,7 +134,7 @@ class Fits(unittest.TestCase):
     except torch.OutOfMemoryError as e:
         found = cuwhy.fits(e, batch=3 * want, step=step)
     print(found == want, found.exact, found.because)""")
-        self.assertTrue(got.stdout.startswith("True True a step with "), got.stdout + got.stderr)
+        self.assertTrue(got.stdout.startswith("True True two steps with "), got.stdout + got.stderr)
 
     def test_a_trial_that_raises_something_else_is_silent(self):
         got = small_card(PROGRAM + """
