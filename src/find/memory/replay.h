@@ -33,6 +33,7 @@ struct trace;
 	X(CARD, "it depends on how much of that card a CUDA context takes, which is an estimate")                      \
 	X(FALLBACK, "what does not fit is asked for by a convolution, which may do with a smaller workspace")            \
 	X(LATER, "the program was ended after its first optimizer steps: what it does later is not known (--steps all)") \
+	X(RISING, "the program was ended, and its memory was still rising (--steps N or all sees more)")              \
 	X(LIMIT, "the program limits its own share of the card (set_per_process_memory_fraction)")
 
 enum replay_doubt {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program that ran out of memory would have gone on with (see replay_turn.h).
+ * What a program would have gone on with (see replay_turn.h).
  *
  * The requests just before the failure are looked for earlier in the recording: where as many as possible came in the same order,
  * the loop had got as far as now, one or several turns ago. What it did from there on, up to the failure, is a whole turn.
+ * At the end of a recording without a failure, the same is looked for among requests of any size.
  */
 #include "find/memory/replay_turn.h"
 
@@ -17,7 +18,7 @@
 
 struct turning {
 	const struct replay *r;
-	size_t oom;			/* the step that failed */
+	size_t oom;			/* the step that failed, or the end */
 	size_t *made;			/* per step that frees: the step that allocated; NONE: before the first */
 	bool *freed;			/* per step that allocates */
 	size_t *seq, n;			/* the steps that allocate what comes again in every turn */
@@ -30,11 +31,19 @@ struct turning {
 	uint32_t *again;		/* per step that allocates: its block in the turn to come, plus one; 0: none */
 	bool *gone;			/* per step that allocates: what was live at the failure is freed in the turn to come */
 	uint32_t asked;			/* the block that the failed step asks for */
+	size_t period;			/* requests in a turn, counted from the end */
+	size_t span;			/* requests that come again: those of the last turn, or of as many as differ */
+	uint32_t *more;			/* blocks of the turns that are added, plus one; by place in `seq` behind its end; 0: freed */
 };
+
+static bool same_line(const struct step *a, const struct step *b)
+{
+	return a->stack == b->stack && a->purpose == b->purpose;
+}
 
 static bool same_request(const struct step *a, const struct step *b)
 {
-	return a->stack == b->stack && a->purpose == b->purpose && step_asked(a) == step_asked(b);
+	return same_line(a, b) && step_asked(a) == step_asked(b);
 }
 
 /* Only one request failed: a program that tried again has done something else since. */
@@ -84,7 +93,7 @@ static void read_blocks(struct turning *w)
 }
 
 /* How many requests before the last ones and before place `then` are the same, for every place: the Z function, from the end. */
-static size_t *same_before(const struct turning *w)
+static size_t *same_before(const struct turning *w, bool (*equal)(const struct step *, const struct step *))
 {
 	size_t *same = xcalloc(w->n + 1, sizeof(*same)), left = 0, right = 0;
 #define REQUEST(k) (&w->r->step[w->seq[w->n - 1 - (k)]])
@@ -92,7 +101,7 @@ static size_t *same_before(const struct turning *w)
 	for (size_t k = 1; k < w->n; k++) {
 		size_t z = k < right && same[k - left] < right - k ? same[k - left] : k < right ? right - k : 0;
 
-		while (k + z < w->n && same_request(REQUEST(z), REQUEST(k + z)))
+		while (k + z < w->n && equal(REQUEST(z), REQUEST(k + z)))
 			z++;
 		same[k] = z;
 		if (k + z > right) {
@@ -107,7 +116,7 @@ static size_t *same_before(const struct turning *w)
 static bool find_turn(struct turning *w)
 {
 	const struct step *failed = &w->r->step[w->oom];
-	size_t *same = same_before(w);
+	size_t *same = same_before(w, same_request);
 
 	w->then = NONE;
 	for (size_t k = 1; k < w->n; k++) {	/* the latest of equals */
@@ -208,6 +217,7 @@ static void turning_release(struct turning *w)
 	free(w->at);
 	free(w->again);
 	free(w->gone);
+	free(w->more);
 }
 
 /* The request, and the turn after it up to the same request, which is left to fail once more. */
@@ -250,4 +260,217 @@ struct replay *replay_completed(const struct replay *r, size_t *turn)
 	if (last)
 		last->n--;		/* without the request that would fail */
 	return last;
+}
+
+/* Two turns that are alike may be a coincidence, or the first ones, in which things are made that stay. */
+#define TURNS_LEAST 3
+
+/* The longest part of the recording in which requests came again and again, up to its end. */
+static bool find_period(struct turning *w)
+{
+	size_t *same = same_before(w, same_line);
+
+	for (size_t k = 1; k < w->n; k++)
+		if (same[k] > w->same && same[k] / k + 1 >= TURNS_LEAST) {
+			w->period = k;
+			w->same = same[k];
+		}
+	free(same);
+	return w->period > 0;
+}
+
+/* Bytes in use after each turn, the last one first. As asked for: how much larger a block is depends on what was free. */
+static uint64_t *use_after_turns(const struct turning *w, size_t turns)
+{
+	uint64_t *use = xcalloc(turns, sizeof(*use)), now = 0;
+	size_t left = turns;
+
+	for (size_t i = 0; i < w->oom; i++) {
+		if (w->r->step[i].kind == STEP_ALLOC)
+			now += step_asked(&w->r->step[i]);
+		else if (w->made[i] != NONE)
+			now -= step_asked(&w->r->step[w->made[i]]);
+		if (left && w->seq[w->n - 1 - (left - 1) * w->period] == i)
+			use[--left] = now;
+	}
+	return use;
+}
+
+/* By how much the use rose in turn `t`, the last being 0. */
+static int64_t rise(const uint64_t *use, size_t t)
+{
+	return (int64_t)(use[t] - use[t + 1]);
+}
+
+#define ROUNDED 2		/* units: sizes are rounded up to one, and differences of two of them may be off by one each way */
+
+static uint32_t units_asked(const struct step *s)
+{
+	return s->units - s->slack;
+}
+
+/* Requests of the last turn that were for another size a turn before. */
+static size_t requests_changed(const struct turning *w)
+{
+	size_t n = 0;
+
+	for (size_t j = w->n - w->period; j < w->n; j++)
+		n += units_asked(&w->r->step[w->seq[j]]) != units_asked(&w->r->step[w->seq[j - w->period]]);
+	return n;
+}
+
+/* Each turn added as much as the one before, or more by as much. */
+static bool is_steady(const struct turning *w, const uint64_t *use, size_t half)
+{
+	int64_t rounded = (int64_t)requests_changed(w) * ROUNDED * STEP_UNIT;
+
+	for (size_t t = 2; t < half; t++)
+		if (llabs(rise(use, t - 1) - rise(use, t) - (rise(use, 0) - rise(use, 1))) > 2 * rounded)
+			return false;
+	return rise(use, 0) > 0;
+}
+
+/* What the last turn's request `j` has added: all of it, or what it has more than the one that it replaced. */
+static uint64_t added_by(const struct turning *w, size_t j)
+{
+	const struct step *now = &w->r->step[w->seq[j]], *before = &w->r->step[w->seq[j - w->period]];
+
+	if (w->freed[w->seq[j]])
+		return 0;
+	if (!w->freed[w->seq[j - w->period]])
+		return step_asked(now);
+	return step_asked(now) > step_asked(before) ? step_asked(now) - step_asked(before) : 0;
+}
+
+static uint32_t stack_of_most(const struct turning *w)
+{
+	uint64_t most = 0;
+	uint32_t stack = 0;
+
+	for (size_t j = w->n - w->period; j < w->n; j++) {
+		uint64_t bytes = 0;
+		const struct step *s = &w->r->step[w->seq[j]];
+
+		for (size_t i = j; added_by(w, j) && i < w->n; i++)	/* counted once, at the first of its requests */
+			bytes += w->r->step[w->seq[i]].stack == s->stack ? added_by(w, i) : 0;
+		if (bytes > most) {
+			most = bytes;
+			stack = s->stack;
+		}
+	}
+	return stack;
+}
+
+static bool turning_at_end(struct turning *w, const struct replay *r)
+{
+	*w = (struct turning){.r = r, .oom = r->n};
+	turning_init(w);
+	read_blocks(w);
+	return find_period(w);
+}
+
+void replay_turns_left(const struct replay *r, struct turns_left *l)
+{
+	struct turning w;
+
+	*l = (struct turns_left){.turns = 0};
+	if (turning_at_end(&w, r)) {
+		size_t turns = w.same / w.period + 1, half = turns / 2 + 1;	/* the first ones may still make what stays */
+		uint64_t *use = use_after_turns(&w, turns);
+
+		l->turns = turns;
+		l->steady = is_steady(&w, use, half);
+		if (l->steady)
+			l->bytes = (uint64_t)rise(use, 0);
+		else if (use[0] > use[half - 1])
+			l->bytes = (use[0] - use[half - 1]) / (half - 1);
+		l->stack = l->bytes ? stack_of_most(&w) : 0;
+		free(use);
+	}
+	turning_release(&w);
+}
+
+/* By how many units the request of place `j`, in the last turn, is larger in each turn; where several turns come again, it is as they were. */
+static int64_t units_more(const struct turning *w, size_t j)
+{
+	const struct step *step = w->r->step;
+	int64_t now = units_asked(&step[w->seq[j]]), before = units_asked(&step[w->seq[j - w->period]]),
+		first = units_asked(&step[w->seq[j - 2 * w->period]]);
+
+	return w->span == w->period && llabs((now - before) - (before - first)) <= ROUNDED ? (now - first) / 2 : 0;
+}
+
+static void repeat_request(struct turning *w, size_t j, size_t times)
+{
+	const struct step *s = &w->r->step[w->seq[j]];
+	int64_t units = (int64_t)units_asked(s) + units_more(w, j) * (int64_t)times;
+	struct step *again = put(w, s);
+
+	again->units = units < 1 ? 1 : units > UINT32_MAX ? UINT32_MAX : (uint32_t)units;
+	again->slack = 0;
+	again->block = w->blocks;
+	w->more[j + times * w->span - w->n] = ++w->blocks;
+}
+
+/* What was made a turn, or several, before it is freed. What was made before the turns that were alike is freed once. */
+static void repeat_free(struct turning *w, size_t made, size_t times)
+{
+	size_t j = made == NONE ? NONE : w->at[made], at;
+
+	if (j == NONE || j + w->same + w->period < w->n)
+		return;
+	at = j + times * w->span;
+	if (at >= w->n) {
+		if (w->more[at - w->n])
+			put_free(w, w->more[at - w->n] - 1);
+		w->more[at - w->n] = 0;
+	} else {
+		let_go(w, w->seq[at]);
+	}
+}
+
+static void repeat_span(struct turning *w, size_t times)
+{
+	for (size_t i = w->seq[w->n - 1 - w->span] + 1; i <= w->seq[w->n - 1]; i++) {
+		const struct step *s = &w->r->step[i];
+
+		if (s->kind == STEP_ALLOC && w->at[i] != NONE)
+			repeat_request(w, w->at[i], times);
+		else if (s->kind == STEP_FREE || s->kind == STEP_FREE_LATER)
+			repeat_free(w, w->made[i], times);
+		else if (s->kind == STEP_EMPTY || s->kind == STEP_POOL)
+			put(w, s);
+	}
+}
+
+/* After the last request there are frees only, with which the next turn begins: they come again in it. */
+static void forget_tail(struct turning *w)
+{
+	for (size_t i = w->seq[w->n - 1] + 1; i < w->oom; i++)
+		if (w->made[i] != NONE)
+			w->freed[w->made[i]] = false;
+}
+
+struct replay *replay_repeated(const struct replay *r, const struct turns_left *l, size_t turns, size_t *first, size_t *each)
+{
+	struct replay *out = NULL;
+	struct turning w;
+
+	if (turning_at_end(&w, r)) {
+		size_t times;
+
+		w.span = l->steady ? w.period : w.period * (l->turns / 2);
+		times = (turns * w.period + w.span - 1) / w.span;
+		w.more = xcalloc(times * w.span + 1, sizeof(*w.more));
+		forget_tail(&w);
+		for (size_t i = 0; i <= w.seq[w.n - 1]; i++)
+			put(&w, &r->step[i]);
+		*first = w.n_out;
+		*each = w.period;
+		for (size_t t = 1; t <= times; t++)
+			repeat_span(&w, t);
+		out = replay_of_steps(r, w.out, w.n_out, w.blocks);
+	}
+	turning_release(&w);
+	return out;
 }

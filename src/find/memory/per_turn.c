@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every turn of a program's loop adds to its memory (see per_turn.h).
+ *
+ * How much is a fact of the allocations: the turns were alike, and after each of them more was in use. Which line it is follows from what earlier
+ * turns left behind, as at a failure; here, the failure is the end of the recording.
+ */
+#include "find/memory/per_turn.h"
+
+#include "find/failure/place.h"
+#include "find/memory/leftovers.h"
+#include "find/memory/replay_steps.h"
+#include "read/recording/trace.h"
+
+#define STEPS_MOST ((uint64_t)4 << 20)	/* that are played: some seconds */
+
+/* The recording was ended between two turns, by a thread that has a stack no more: what it launched last tells the turn. */
+static struct cw_failure end_as_failure(struct trace *t, int device)
+{
+	const struct cw_launch *const *launch;
+	size_t n = trace_launches(t, &launch);
+	struct cw_failure f = {.ticks = UINT64_MAX, .device = device};
+
+	if (n)
+		f.forward_stack = launch[n - 1]->stack;
+	return f;
+}
+
+static void find_line(struct per_turn *p, struct trace *t, int device)
+{
+	struct cw_failure f = end_as_failure(t, device);
+	struct leftovers x;
+	struct pool pool = {0};
+	struct moment m;
+	struct kinds k;
+
+	moment_init(&m, t, f.ticks, device);
+	kinds_init(&k, t, &m, false, &pool);
+	leftovers_find(&x, t, &m, &k, &f, &pool);
+	p->graphs = x.known && x.graphs.bytes > x.tensors.bytes;
+	if (p->graphs)
+		p->line = x.last.file ? x.last : x.graphs.most;
+	else if (x.known && x.tensors.bytes)
+		p->line = x.tensors.most;
+	moment_free(&m);
+	pool_release(&pool);
+}
+
+void per_turn_find(struct per_turn *p, const struct replay *r, struct trace *t, int device)
+{
+	*p = (struct per_turn){.graphs = false};
+	replay_turns_left(r, &p->left);
+	if (!p->left.bytes)
+		return;
+	find_line(p, t, device);
+	if (!p->line.file)
+		place_of_stack(t, p->left.stack, &p->line);
+}
+
+/* How many turns of the added ones ended before the step that failed. */
+static uint64_t turns_before(const struct replay *r, size_t first, size_t each, uint64_t step)
+{
+	uint64_t requests = 0;
+
+	for (size_t i = first; i + 1 < step && i < r->n; i++)
+		requests += r->step[i].kind == STEP_ALLOC;
+	return requests / each;
+}
+
+static uint64_t turns_by_bytes(const struct replay *r, const struct replay_question *q, const struct turns_left *left)
+{
+	uint64_t room = replay_room(r, q), peak = replay_facts(r)->peak_allocated;
+
+	return room > peak ? (room - peak) / left->bytes : 0;
+}
+
+void per_turn_ends(struct per_turn_end *end, const struct replay *r, const struct replay_question *q, const struct turns_left *left)
+{
+	uint64_t most = left->turns ? STEPS_MOST * left->turns / (r->n + 1) : 0;
+
+	*end = (struct per_turn_end){.turns = turns_by_bytes(r, q, left)};
+	for (uint64_t try = end->turns + 2; try <= most; try *= 2) {	/* growth that is not steady may take longer */
+		struct replay_answer a = {.fits = false};
+		size_t first, each;
+		struct replay *more = replay_repeated(r, left, try, &first, &each);
+
+		if (!more)
+			return;
+		replay_ask(more, q, &a);
+		if (!a.fits)
+			*end = (struct per_turn_end){turns_before(more, first, each, a.failure.step), true};
+		replay_free(more);
+		if (end->played)
+			return;
+	}
+}
