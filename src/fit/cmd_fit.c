@@ -18,7 +18,10 @@
 #include "base/progress.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "find/failure/place.h"
+#include "find/memory/per_turn.h"
 #include "fit/fit.h"
+#include "read/recording/trace.h"
 #include "run/run_writes.h"
 #include "read/recording/recording.h"
 
@@ -37,15 +40,17 @@ static const struct opt_usage usage = {
 	"simulated GPU without a limit (no GPU is needed); its allocations are then played back on each card.\n"
 	"Or does the same with recordings of 'cuwhy run'. From two or more recordings of different sizes (batch, length),\n"
 	"--sizes finds the largest size that fits.",
-	.notes = "cuwhy ends a training when its peak has not moved for 3 optimizer steps; any other program runs to its end.\n"
+	.notes = "cuwhy ends a training when its memory has settled (after 12 optimizer steps or more, when it has not risen for three\n"
+		 "times the longest wait between two rises) or has grown for 50 steps. Any other program runs to its end.\n"
 		"What would come after that, a longer batch or an evaluation, is not seen: --steps all runs to the end.\n"
 		"--vary puts each value in place of '{}' in the program's words, or of the value of --NAME, or appends\n"
 		 "'--NAME VALUE', and runs the program for as few values as it takes to find the largest that fits.\n"
 		"--sizes says of what size each recording is. What every line asked for is a curve over the sizes: a line through\n"
 		 "two of them; three and more show whether that holds, or are a parabola.\n"
-		"FITS is yes or no where the answer is exact; so far, if the program was ended before its end; else likely or\n"
-		"unlikely, and why is said below the table.\n",
-	.exits = "The exit status is 0 when it fits on all GPUs asked for, 1 when it does not, 2 when cuwhy cannot tell.\n",
+		"FITS is yes or no where the answer is exact; so far, if the program was ended before its end; for now, if every\n"
+		"step adds to its memory; else likely or unlikely, and why is said below the table.\n",
+	.exits = "The exit status is 0 when it fits on all GPUs asked for, 1 when it does not or its memory has not settled, 2 when\n"
+		 "cuwhy cannot tell.\n",
 	.examples = "  cuwhy fit -- python3 train.py                      on every GPU of the table\n"
 		    "  cuwhy fit --gpu rtx4090,a100-40gb -- python3 train.py --batch-size 32\n"
 		    "  cuwhy fit --gpu rtx4090 --vary batch-size=4..64 -- python3 train.py\n"
@@ -277,6 +282,37 @@ static int fits_on(struct fit *f, struct what_if_row *row, const struct replays 
 	return 0;
 }
 
+/* Of its GPUs, the first that runs out. */
+static void find_growth(struct what_if_row *row, const struct replays *all, const struct card_model *card, const struct fit_run *run,
+			struct pool *pool)
+{
+	for (size_t i = 0; i < all->n && !run->settled; i++) {
+		const struct replayed *r = &all->list[i];
+		struct replay_question q = replay_same(r->replay);
+		struct what_if_growth *g = &row->growth;
+		struct per_turn_end end = {.turns = 0};
+		uint64_t at = 0, steps;	/* a turn of the loop may have several optimizer steps */
+		struct per_turn p;
+
+		per_turn_find(&p, r->replay, r->trace, r->device);
+		if (!p.left.bytes)
+			continue;
+		steps = (run->stopped + p.left.turns / 2) / p.left.turns;
+		steps += !steps;
+		if (row->answer.fits) {
+			what_if_on_card(&q, r, card);
+			per_turn_ends(&end, r->replay, &q, &p.left);
+			at = run->stopped + end.turns * steps + 1;
+		}
+		if (g->bytes && g->fails_at <= at)
+			continue;
+		*g = (struct what_if_growth){.bytes = p.left.bytes / steps, .fails_at = at, .steady = p.left.steady, .played = end.played,
+					     .graphs = p.graphs};
+		if (p.line.file)
+			g->line = pool_printf(pool, "%s:%u", file_shown(p.line.file, trace_header(r->trace)->cwd), p.line.line);
+	}
+}
+
 static int status_of(const struct what_if_row *row, size_t n)
 {
 	int status = EXIT_NOTHING;
@@ -284,7 +320,7 @@ static int status_of(const struct what_if_row *row, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (row[i].answer.doubts & (1u << REPLAY_CARD | 1u << REPLAY_FALLBACK | 1u << REPLAY_DAMAGED))
 			return EXIT_TROUBLE;
-		if (!row[i].answer.fits)
+		if (!row[i].answer.fits || row[i].growth.bytes || row[i].answer.doubts & 1u << REPLAY_RISING)
 			status = EXIT_FOUND;
 	}
 	return status;
@@ -327,14 +363,14 @@ static json_t *replays_json(const struct replays *all)
 
 /* What was played back is the beginning of the program, if it was ended: that it fits so far is all that is known. A program that
  * does not fit so far does not fit. */
-static void doubt_later(struct what_if_row *row, unsigned stopped)
+static void doubt_later(struct what_if_row *row, const struct fit_run *run)
 {
-	if (stopped && row->answer.fits)
-		row->answer.doubts |= 1u << REPLAY_LATER;
+	if (run->stopped && row->answer.fits)
+		row->answer.doubts |= 1u << (run->settled || row->growth.bytes ? REPLAY_LATER : REPLAY_RISING);
 }
 
-/* `stopped`: what was recorded ended after so many optimizer steps; 0: by itself. */
-static int cards_show(struct fit *f, const struct replays *all, char *const *program, unsigned stopped, json_t *to,
+/* `run`: how what was recorded ended. */
+static int cards_show(struct fit *f, const struct replays *all, char *const *program, const struct fit_run *run, json_t *to,
 		      struct err *e)
 {
 	struct what_if_row row[CARDS_MAX];
@@ -344,9 +380,11 @@ static int cards_show(struct fit *f, const struct replays *all, char *const *pro
 		rc = fits_on(f, &row[i], all, f->card[i], program, e);
 		if (rc == 0)
 			find_remedy(&row[i], all, f->card[i], &f->pool);
-		if (rc == 0 && given.gpu)	/* of all GPUs that there are, it would take long */
+		if (rc == 0)
+			find_growth(&row[i], all, f->card[i], run, &f->pool);
+		if (rc == 0 && given.gpu && !row[i].growth.bytes)	/* of all GPUs that there are, it would take long */
 			find_smaller(&row[i], all, f->card[i]);
-		doubt_later(&row[i], stopped);
+		doubt_later(&row[i], run);
 	}
 	if (rc)
 		return rc;
@@ -363,9 +401,9 @@ static int cards_show(struct fit *f, const struct replays *all, char *const *pro
 static void tell_stopped(const struct fit_run *run)
 {
 	if (run->stopped)
-		say("ended after %u optimizer step%s%s\n", run->stopped, run->stopped == 1 ? "" : "s",
-		    given.steps ? "; what comes later is not known"
-			    : ": its peak did not move any more; what comes later (evaluation, longer batches) is not known");
+		say("ended after %u optimizer step%s: %s\n", run->stopped, run->stopped == 1 ? "" : "s",
+		    !run->settled ? "its memory was still rising"
+				  : "its memory did not rise any more; what comes later (evaluation, longer batches) is not known");
 }
 
 static int fit_program(struct fit *f, json_t *to, struct err *e)
@@ -380,8 +418,8 @@ static int fit_program(struct fit *f, json_t *to, struct err *e)
 		tell_stopped(&run);
 		rc = run_open(&all, &run, e);
 		if (rc == 0) {
-			JSON_ADD(to, J_INT_OR_NULL("steps", run.stopped, run.stopped));
-			rc = cards_show(f, &all, f->program, run.stopped, to, e);
+			JSON_ADD(to, J_INT_OR_NULL("steps", run.stopped, run.stopped), J_BOOL("settled", run.settled));
+			rc = cards_show(f, &all, f->program, &run, to, e);
 			replays_close(&all);
 		}
 	}
@@ -400,7 +438,7 @@ static int fit_recordings(struct fit *f, char *const *paths, json_t *to, struct 
 
 		rc = replays_open(&all, *paths, e);
 		if (rc == 0) {
-			rc = cards_show(f, &all, NULL, 0, one, e);
+			rc = cards_show(f, &all, NULL, &(struct fit_run){.settled = true}, one, e);
 			replays_close(&all);
 		}
 		status = rc < 0 ? rc : rc > status ? rc : status;
@@ -432,6 +470,7 @@ static struct fit_sized *value_run(struct varying *v, uint64_t value)
 	if (rc == 0)
 		rc = run_open(&one.all, &run, v->e);
 	one.stopped = run.stopped;
+	one.settled = run.settled;
 	fit_run_release(&run);
 	fit_words_free(program);
 	if (rc)
@@ -480,22 +519,23 @@ static uint64_t value_guess(void *of, uint64_t most)
 	return v->n < 2 ? 0 : fit_sizes_guess(v->list, v->n, v->card, most);
 }
 
-/* After how many optimizer steps the run with this value was ended; 0: not at all. */
-static unsigned value_stopped(const struct varying *v, uint64_t value)
+/* How the run with this value ended. */
+static struct fit_run value_end(const struct varying *v, uint64_t value)
 {
 	for (size_t i = 0; i < v->n; i++)
 		if (v->list[i].size == value)
-			return v->list[i].stopped;
-	return 0;
+			return (struct fit_run){.stopped = v->list[i].stopped, .settled = v->list[i].settled};
+	return (struct fit_run){.settled = true};
 }
 
 static void largest_print(const struct varying *v, const struct card_model *card, uint64_t largest)
 {
-	unsigned stopped = value_stopped(v, largest);
-	char total[32], so_far[48] = "";
+	struct fit_run end = value_end(v, largest);
+	char total[32], so_far[80] = "";
 
-	if (stopped)
-		snprintf(so_far, sizeof(so_far), ", as far as %u optimizer step%s", stopped, stopped == 1 ? "" : "s");
+	if (end.stopped)
+		snprintf(so_far, sizeof(so_far), ", as far as %u optimizer step%s%s", end.stopped, end.stopped == 1 ? "" : "s",
+			 end.settled ? "" : " (its memory was still rising)");
 	format_bytes(total, sizeof(total), (double)card->memory);
 	printf("  %-12s  %-10s  ", card->id, total);
 	if (largest < v->vary.from)
@@ -512,6 +552,7 @@ static int fit_varying(struct fit *f, json_t *to, struct err *e)
 	struct fit_search search = {value_ask, value_guess, &v};
 	int rc = fit_vary_parse(&v.vary, given.vary, e), status = EXIT_NOTHING;
 	json_t *list = json_array();
+	struct fit_run end;
 	uint64_t largest;
 
 	for (size_t i = 0; rc == 0 && i < f->n_cards; i++) {
@@ -519,13 +560,14 @@ static int fit_varying(struct fit *f, json_t *to, struct err *e)
 		rc = fit_vary_largest(&v.vary, &search, &largest);
 		if (rc)
 			break;
-		if (largest < v.vary.from)
+		end = value_end(&v, largest);
+		if (largest < v.vary.from || !end.settled)
 			status = EXIT_FOUND;
 		if (!given.json)
 			largest_print(&v, v.card, largest);
 		json_array_append_new(list, JSON_OF(J_TEXT("gpu", v.card->id), J_BYTES("total", v.card->memory),
 						    J_INT_OR_NULL("largest", largest >= v.vary.from, largest),
-				      J_INT_OR_NULL("steps", value_stopped(&v, largest), value_stopped(&v, largest))));
+				      J_INT_OR_NULL("steps", end.stopped, end.stopped), J_BOOL("settled", end.settled)));
 	}
 	if (rc == 0)
 		JSON_ADD(to, J_VALUE("vary", JSON_OF(J_TEXT("name", v.vary.name), J_INT("from", v.vary.from),

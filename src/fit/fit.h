@@ -30,6 +30,7 @@ struct fit_runs {
 struct fit_run {
 	bool fits;			/* it did not run out of memory */
 	unsigned stopped;		/* after so many optimizer steps; 0: it ran to its end */
+	bool settled;			/* and its memory rose no more by then; true if it ran to its end */
 	char *folder;			/* the recording */
 };
 
@@ -67,6 +68,7 @@ int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint6
 struct fit_sized {			/* a recording */
 	uint64_t size;
 	unsigned stopped;		/* after so many optimizer steps; 0: it ran to its end */
+	bool settled;			/* as in struct fit_run */
 	struct replays all;
 };
 

@@ -212,14 +212,18 @@ static void note_writes(struct fit_runs *r, const char *folder)
 	json_decref(v);
 }
 
-static unsigned steps_done(const char *path)
+/* "50 rising": what the module in the program has told, if it has ended it. */
+static void read_stop(struct fit_run *run, const char *path)
 {
-	char text[32] = "";
+	char text[32] = "", *how;
 	uint64_t n;
 
 	fs_read_head(path, text, sizeof(text) - 1);
 	text[strcspn(text, "\n")] = '\0';
-	return str_u64(text, &n) ? (unsigned)n : 0;
+	how = text + strcspn(text, " ");
+	run->settled = strcmp(how, " rising") != 0;
+	*how = '\0';
+	run->stopped = str_u64(text, &n) ? (unsigned)n : 0;
 }
 
 /* Where the last lines begin, or the answer of `cuwhy run` that ends with them. */
@@ -284,7 +288,7 @@ int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *ca
 		goto out;
 	status = run_child(r, gpu, run, output, stopped, words);
 	note_writes(r, run->folder);
-	run->stopped = steps_done(stopped);
+	read_stop(run, stopped);
 	rc = judge_run(run, status, output, e);
 out:
 	free(output);

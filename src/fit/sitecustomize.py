@@ -2,8 +2,8 @@
 """For the dry runs of `cuwhy fit`: ends a training when enough of its memory is known.
 
 Python imports a module of this name at its start. This one comes first in PYTHONPATH, lets the one behind it run, and asks PyTorch
-for a call after every optimizer step. The script is not changed. CUWHY_FIT_STEPS: how many steps, "auto": until the peak has
-not moved for STILL steps. CUWHY_FIT_STOPPED: a file that is told after how many steps it ended.
+for a call after every optimizer step. The script is not changed. CUWHY_FIT_STEPS: how many steps, "auto": until its memory has
+settled, or is known to grow. CUWHY_FIT_STOPPED: a file that is told after how many steps it ended, and whether its memory had settled by then.
 
 Daemons that the script starts keep these variables. They are left alone once `cuwhy fit` is over and its file is gone; a file that somebody
 else puts there is no such file.
@@ -13,9 +13,12 @@ import importlib.util
 import os
 import stat
 import sys
+import time
 
-STILL = 3
-MOST = 50       # a program whose memory grows in every step is ended as well
+LEAST = 12      # steps: what a training does in every tenth one, as logging, is seen
+STILL = 3       # times the longest wait between two rises: what rises now and then would have risen again, three times
+MOST = 50       # a program whose memory grows is ended as well: here, if it did in every step of the later half
+MOST_SECONDS = 10       # and else, if it rises now and then, after so many steps and as many seconds
 
 
 def run_next():
@@ -58,24 +61,44 @@ class Watch:
 
     def __init__(self, steps):
         self.steps = steps
-        self.count, self.peak, self.moved = {}, 0, 0
+        self.count, self.began = {}, time.monotonic()
+        self.most = (0, 0, 0)   # in use after a step, in use at all, reserved
+        self.rose, self.longest, self.flat = 0, 1, 0    # the last step in which one of them did, steps between two, the last that left nothing
 
     def step(self, optimizer, *_):
-        import torch
         number = self.count[id(optimizer)] = self.count.get(id(optimizer), 0) + 1
         done = max(self.count.values())
-        peak = sum(torch.cuda.max_memory_reserved(d) for d in range(torch.cuda.device_count())) if torch.cuda.is_initialized() else 0
-        if peak > self.peak:
-            self.peak, self.moved = peak, done
-        if number == done and (done >= self.steps if self.steps else done - self.moved >= STILL or done >= MOST):
-            self.stop(done)
+        if number < done:
+            return      # of another optimizer, which is not as far
+        self.look(done)
+        settled = done >= LEAST and done - self.rose >= STILL * self.longest
+        if done >= self.steps if self.steps else settled or self.grows(done):
+            self.stop(done, settled)
+
+    def look(self, done):
+        """Has any of its figures risen?"""
+        import torch
+        now = (0, 0, 0)
+        if torch.cuda.is_initialized():
+            of_all = [(torch.cuda.memory_allocated(d), torch.cuda.max_memory_allocated(d), torch.cuda.max_memory_reserved(d))
+                      for d in range(torch.cuda.device_count())]
+            now = tuple(sum(figures) for figures in zip(*of_all))
+        if now[0] <= self.most[0]:
+            self.flat = done
+        if any(figure > most for figure, most in zip(now, self.most)):
+            self.longest = max(self.longest, done - self.rose)
+            self.rose = done
+        self.most = tuple(map(max, now, self.most))
+
+    def grows(self, done):
+        return done >= MOST and (done - self.flat >= MOST // 2 or time.monotonic() - self.began >= MOST_SECONDS)
 
     @staticmethod
-    def stop(done):
+    def stop(done, settled):
         fd = answer_file(os.O_WRONLY)
         if fd is None:
             return
-        os.write(fd, b"%d\n" % done)
+        os.write(fd, b"%d %s\n" % (done, b"settled" if settled else b"rising"))
         os.close(fd)
         for stream in (sys.stdout, sys.stderr):
             try:

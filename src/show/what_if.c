@@ -19,11 +19,17 @@ static const char *words_of(const struct what_if_row *row)
 	return row->words[0] ? row->words : AS_RECORDED;
 }
 
-static const char *fits_words(const struct replay_answer *a)
+#define SO_FAR (1u << REPLAY_LATER | 1u << REPLAY_RISING)	/* it was right as far as it went */
+
+static const char *fits_words(const struct what_if_row *row)
 {
+	const struct replay_answer *a = &row->answer;
+
 	if (a->doubts & 1u << REPLAY_CARD)
 		return "close";
-	if (a->fits && a->doubts == 1u << REPLAY_LATER)
+	if (a->fits && row->growth.bytes)
+		return "for now";
+	if (a->fits && a->doubts && !(a->doubts & ~SO_FAR))
 		return "so far";
 	if (a->doubts)
 		return a->fits ? "likely" : "unlikely";
@@ -107,10 +113,21 @@ static void failure_words(char *to, size_t size, const struct what_if_row *row)
 			 row->where ? "" : " that is not known", request, left);
 }
 
+static void growth_words(char *to, size_t size, const struct what_if_growth *g)
+{
+	char bytes[32], at[32];
+	size_t n = 0;
+
+	if (g->fails_at)
+		n = (size_t)snprintf(to, size, "memory runs out at about step %s: ", format_thousands(at, sizeof(at), (double)g->fails_at));
+	snprintf(to + n, size - n, "%s%s per step%s%s", g->steady ? "+" : "about +", format_bytes(bytes, sizeof(bytes), (double)g->bytes),
+		 g->line ? g->graphs ? ", with graphs kept of " : ", from " : "", g->line ? g->line : "");
+}
+
 static void row_print(FILE *out, const struct what_if_row *row, int width, const struct what_if_style *style)
 {
 	const struct replay_answer *a = &row->answer;
-	char total[32], peak[32], spare[32], note[320] = "";
+	char total[32], peak[32], spare[32], note[320] = "", grows[320] = "";
 
 	format_bytes(total, sizeof(total), (double)row->total);
 	format_bytes(peak, sizeof(peak), (double)a->peak_reserved);
@@ -120,8 +137,10 @@ static void row_print(FILE *out, const struct what_if_row *row, int width, const
 	else if (a->retries)
 		snprintf(note, sizeof(note), "after releasing its cache %" PRIu64 " time%s", a->retries,
 			 a->retries == 1 ? "" : "s");
-	fprintf(out, "  %-*s  %-10s  %-8s  %-10s  ", width, words_of(row), total, fits_words(a), a->fits ? peak : "-");
-	fprintf(out, note[0] ? "%-10s  %s" : "%s%s", a->fits ? spare : "-", note);
+	fprintf(out, "  %-*s  %-10s  %-8s  %-10s  ", width, words_of(row), total, fits_words(row), a->fits ? peak : "-");
+	if (row->growth.bytes)
+		growth_words(grows, sizeof(grows), &row->growth);
+	fprintf(out, note[0] || grows[0] ? "%-10s  %s%s%s" : "%s%s%s%s", a->fits ? spare : "-", note, note[0] && grows[0] ? "; " : "", grows);
 	if (style->changes && row->change)
 		fprintf(out, "; fits with %s", row->change);
 	if (row->smaller.known)
@@ -175,14 +194,21 @@ static json_t *failure_json(const struct what_if_row *row)
 		       J_TEXT("where", row->where));
 }
 
+static json_t *growth_json(const struct what_if_growth *g)
+{
+	return JSON_OF(J_BYTES("bytes_per_step", g->bytes), J_BOOL("steady", g->steady), J_INT_OR_NULL("fails_at_step", g->fails_at, g->fails_at),
+		       J_BOOL("played", g->played), J_BOOL("graphs", g->graphs), J_TEXT("line", g->line));
+}
+
 json_t *what_if_row_json(const struct what_if_row *row)
 {
 	const struct replay_answer *a = &row->answer;
 
-	return JSON_OF(J_TEXT("what_if", row->words), J_BYTES("total", row->total), J_BOOL("fits", a->fits),
+	return JSON_OF(J_TEXT("what_if", row->words), J_BYTES("total", row->total), J_BOOL("fits", a->fits && !row->growth.bytes),
 		       J_BOOL("exact", !(a->doubts | a->figures)), J_BYTES("peak_allocated", a->peak_allocated),
 		       J_BYTES("peak_reserved", a->peak_reserved), J_BYTES("spare", a->spare),
 		       J_INT("retries", a->retries), J_VALUE("failure", failure_json(row)),
+		       J_IF(row->growth.bytes != 0, J_VALUE("growth", growth_json(&row->growth))),
 		       J_IF(row->change != NULL, J_TEXT("fits_with", row->change)),
 		       J_IF(row->smaller.known, J_INT("fits_percent", smaller_percent(&row->smaller))),
 		       J_VALUE("doubts", what_if_doubts_json(a->doubts | a->figures)));
@@ -215,7 +241,7 @@ json_t *what_if_over_time_json(struct trace *t, const struct replay *r, const st
 		const struct replay_over_time *o = row[i].over_time;
 		json_t *one = what_if_row_json(&row[i]);
 
-		JSON_ADD(one, J_TEXT("words", fits_words(&row[i].answer)), J_BYTES("room", row[i].room),
+		JSON_ADD(one, J_TEXT("words", fits_words(&row[i])), J_BYTES("room", row[i].room),
 			 J_VALUE("allocated", column_json(o->allocated, o->n)),
 			 J_VALUE("reserved", column_json(o->reserved, o->n)));
 		json_array_append_new(list, one);

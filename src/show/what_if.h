@@ -14,12 +14,23 @@
 
 struct trace;
 
+/* Every turn of the program's loop adds to its memory. */
+struct what_if_growth {
+	uint64_t bytes;			/* in an optimizer step; 0: it does not grow, or nobody asked */
+	uint64_t fails_at;		/* the optimizer step in which memory would run out; 0: it did in what was played back */
+	bool steady;			/* by as much each time */
+	bool played;			/* as in struct per_turn_end */
+	bool graphs;			/* kept graphs */
+	const char *line;		/* NULL = not known */
+};
+
 struct what_if_row {
 	const char *words;		/* the question, or the card; "" = as recorded */
 	uint64_t total, room;		/* the card's memory; of that, what PyTorch can have */
 	struct replay_over_time *over_time;	/* filled when answered; NULL = not asked for */
 	struct replay_answer answer;
 	const char *where;		/* the line that asked for what does not fit; NULL = not known */
+	struct what_if_growth growth;
 	struct smaller smaller;		/* how much of the batch fits; not asked for: not known */
 	const char *change;		/* `cuwhy fit`: what helps, played back as well; NULL = nothing that was tried */
 };

@@ -48,7 +48,7 @@ def check_cards(options, folder):
     # a training that was ended early fits so far
     assert large["exact"] == (not found.get("steps")), found
     assert small["failure"]["where"].endswith("train.py:10"), small
-    assert found["recorded"][0]["same_again"] and found["steps"] <= 6, found
+    assert found["recorded"][0]["same_again"] and found["settled"] and found["steps"] <= 15, found
     return "rtx4060 no, a100-40gb yes with %.1f GiB to spare" % (large["spare"] / 2 ** 30)
 
 
@@ -76,6 +76,65 @@ def check_sizes(options, folder):
     return "batch size %d on an rtx4060 from recordings of %s" % (largest, ", ".join(map(str, sizes)))
 
 
+# What every step leaves: a tensor, one that grows, tensors of many sizes; and a history that is full one day.
+KEEPS = """
+import collections, random, sys, torch
+random.seed(1)
+model = torch.nn.Sequential(*(torch.nn.Linear(2048, 2048) for _ in range(8))).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+kept, ring, grown = [], collections.deque(maxlen=20), torch.empty(0, 2048, device="cuda")
+how, step = sys.argv[1], 0
+try:
+    while True:
+        step += 1
+        optimizer.zero_grad()
+        y = model(torch.randn(random.randint(4000, 8192) if how == "varied" else 8192, 2048, device="cuda"))
+        y.square().mean().backward()
+        optimizer.step()
+        if how == "grown":
+            grown = torch.cat([grown, y.detach()])
+        elif how == "ring":
+            ring.append(y.detach())
+        elif how != "seldom" or step % 10 == 0:
+            kept.append(y.detach())
+except torch.OutOfMemoryError:
+    print("failed in step", step)
+"""
+
+
+def fails_at(options, program, card, how):
+    done = subprocess.run([os.path.join(options.build, "cuwhy"), "run", "--gpu", "sim:" + card, "--", sys.executable, program, how],
+                          env=dict(os.environ, PYTHONPATH=options.torch), capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("failed in step "), (done.stdout, done.stderr)
+    return int(done.stdout.split()[-1])
+
+
+def check_growth(options, folder):
+    """In which step memory runs out, against dry runs on that very card."""
+    program = os.path.join(folder, "keeps.py")
+    with open(program, "w", encoding="ascii") as out:
+        out.write(KEEPS)
+    said = []
+    for how in ("kept", "grown", "varied", "seldom"):
+        done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", "--gpu", "rtx4060,a100-40gb", "--", sys.executable, program, how],
+                              env=dict(os.environ, PYTHONPATH=options.torch), capture_output=True, text=True, check=False)
+        found = json.loads(done.stdout)
+        assert (done.returncode, found["fits"], found["settled"]) == (1, False, False), (how, found)
+        for card in found["cards"]:
+            told, truth = card["growth"]["fails_at_step"], fails_at(options, program, card["gpu"], how)
+            if told is None:
+                assert truth <= found["steps"] and "fits_percent" not in card, (how, card, truth)
+                continue
+            assert abs(told - truth) <= max(1, truth * 0.05), (how, card, truth)
+            assert card["growth"]["line"].startswith(program), card
+            said.append("%s on %s: %d, was %d" % (how, card["gpu"], told, truth))
+    done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", "--gpu", "a100-40gb", "--", sys.executable, program, "ring"],
+                          env=dict(os.environ, PYTHONPATH=options.torch), capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["settled"], "growth" in found["cards"][0]) == (0, True, False), found
+    return "the step in which memory runs out: " + "; ".join(said)
+
+
 def check_largest(options, folder):
     """The largest batch is that of dry runs on the card itself."""
     largest = fit(options, folder, (["--gpu", "rtx4060", "--vary", "batch-size=60..130"], []), 0)["vary"]["cards"][0]["largest"]
@@ -98,7 +157,7 @@ def main():
             print("fit: SKIPPED: PyTorch cannot be installed: %s" % why)
             return 0
     with tempfile.TemporaryDirectory() as folder:
-        for test in (check_cards, check_largest, check_sizes):
+        for test in (check_cards, check_growth, check_largest, check_sizes):
             print("ok - fit: %s" % test(options, folder), flush=True)
     return 0
 

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When `cuwhy fit` ends a training: its memory has settled, or is known to grow."""
+
+import importlib.util
+import os
+import pathlib
+import unittest
+from unittest import mock
+
+MODULE = pathlib.Path(__file__).parents[2] / "src" / "fit" / "sitecustomize.py"
+LONG = 100000
+
+
+def load():
+    spec = importlib.util.spec_from_file_location("fit_module", MODULE)
+    module = importlib.util.module_from_spec(spec)
+    with mock.patch.dict(os.environ, {"CUWHY_FIT_STEPS": "all"}):   # it is not to watch this process
+        spec.loader.exec_module(module)
+    return module
+
+
+class Cuda:
+    """One GPU with these figures."""
+
+    def __init__(self):
+        self.now = self.peak = self.reserved = 0
+
+    def is_initialized(self):
+        return True
+
+    def device_count(self):
+        return 1
+
+    def memory_allocated(self, _):
+        return self.now
+
+    def max_memory_allocated(self, _):
+        return self.peak
+
+    def max_memory_reserved(self, _):
+        return self.reserved
+
+
+class Stopped(Exception):
+    pass
+
+
+class Watched:
+    """A training: what is in use after step N, the peak in it, and what is reserved then; `seconds` for each step."""
+
+    def __init__(self, after, peak=lambda n: 0, reserved=lambda n: 0, seconds=0.01):
+        self.figures, self.seconds = (after, peak, reserved), seconds
+
+    def end(self, steps=0):
+        """After how many steps it was ended, and whether it had settled."""
+        module, cuda = load(), Cuda()
+        clock = mock.Mock(return_value=0.0)
+
+        def stop(done, settled):
+            raise Stopped(done, settled)
+
+        with mock.patch.object(module.time, "monotonic", clock), mock.patch.dict("sys.modules", {"torch": mock.Mock(cuda=cuda)}):
+            watch = module.Watch(steps)
+            watch.stop = stop
+            for n in range(1, LONG):
+                clock.return_value += self.seconds
+                after, peak, reserved = (f(n) for f in self.figures)
+                cuda.now, cuda.peak, cuda.reserved = after, max(cuda.peak, peak, after), max(cuda.reserved, reserved)
+                try:
+                    watch.step(self)
+                except Stopped as e:
+                    return e.args
+        return None
+
+
+class FitWatch(unittest.TestCase):
+    def test_what_stays_the_same_has_settled(self):
+        self.assertEqual(Watched(lambda n: 100).end(), (12, True))
+        self.assertEqual(Watched(lambda n: 100, lambda n: 500 if n == 1 else 700).end(), (12, True))     # the optimizer's state, from step 2 on
+
+    def test_what_grows_in_every_step_is_never_settled(self):
+        self.assertEqual(Watched(lambda n: 100 + n).end(), (50, False))
+        self.assertEqual(Watched(lambda n: 100, lambda n: 100 + n * n).end(), (1001, False))    # ten seconds, of 10 ms each
+
+    def test_what_rises_now_and_then_is_waited_for(self):
+        self.assertEqual(Watched(lambda n: 100 + n // 10).end(), (1001, False))
+        self.assertEqual(Watched(lambda n: 100 + n // 10, seconds=3).end(), (50, False))
+        self.assertEqual(Watched(lambda n: 100 + n // 30, seconds=3).end(), (12, True))     # nobody can know
+
+    def test_a_history_that_is_full_one_day_has_settled(self):
+        self.assertEqual(Watched(lambda n: 100 + min(n, 20)).end(), (23, True))
+
+    def test_three_times_the_longest_wait(self):
+        rises = {1: 1, 2: 2, 12: 3}
+        self.assertEqual(Watched(lambda n: max(v for k, v in rises.items() if k <= n)).end(), (42, True))
+
+    def test_a_cache_that_grows_is_not_settled(self):
+        self.assertEqual(Watched(lambda n: 100, reserved=lambda n: 100 + n, seconds=1).end(), (50, False))
+
+    def test_so_many_steps_are_so_many(self):
+        self.assertEqual(Watched(lambda n: 100).end(17), (17, True))
+        self.assertEqual(Watched(lambda n: 100 + n).end(17), (17, False))
+        self.assertEqual(Watched(lambda n: 100).end(7), (7, False))
+
+    def test_of_two_optimizers_the_one_that_is_ahead_counts(self):
+        module, ended = load(), []
+        with mock.patch.dict("sys.modules", {"torch": mock.Mock(cuda=Cuda())}):
+            watch = module.Watch(6)
+            watch.stop = lambda done, settled: ended.append(done)
+            first, second = object(), object()
+            for _ in range(3):
+                for optimizer in (first, second, second):
+                    watch.step(optimizer)
+        self.assertEqual(ended, [6])
+
+
+if __name__ == "__main__":
+    unittest.main()
