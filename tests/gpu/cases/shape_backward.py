@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# A custom gradient of the wrong shape.
-# expect: cause=shape-mismatch exit=1
+# A custom gradient of the wrong shape. How it ends is not asked: PyTorch's thread for backward may abort() while Python ends, with cuwhy and
+# without (5 and 6 of 50 runs on a simulated GPU with two cores).
+# expect: cause=shape-mismatch
 # needs: torch
 import torch
 
