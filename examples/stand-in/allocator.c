@@ -66,7 +66,7 @@ struct block {
 	struct block *next;		/* of all blocks */
 };
 static struct block *blocks;
-static size_t allocated, reserved;
+static size_t allocated, most_allocated, reserved;
 static int (*mem_alloc)(uint64_t *, size_t), (*mem_free)(uint64_t);
 
 static size_t rounded(size_t n, size_t to)
@@ -183,6 +183,7 @@ uint64_t block_new(size_t asked)
 	block_split(b, size);
 	b->used = true;
 	allocated += b->size;
+	most_allocated = allocated > most_allocated ? allocated : most_allocated;
 	USAGE((void *)b->at, (int64_t)b->size, allocated, reserved, gpu);
 	return b->at;
 }
@@ -212,6 +213,12 @@ void block_free(uint64_t at)
 		block_join(b, b->after);
 	if (b->before && !b->before->used)
 		block_join(b->before, b);
+}
+
+size_t memory_allocated(bool most);
+size_t memory_allocated(bool most)
+{
+	return most ? most_allocated : allocated;
 }
 
 size_t memory_reserved(void);

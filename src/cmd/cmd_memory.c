@@ -346,7 +346,7 @@ out:
 
 #define QUESTIONS_MAX 32
 
-static void answer(struct what_if_row *row, const struct replayed *r, const struct replay_question *q, struct pool *pool)
+static void answer(struct what_if_row *row, struct replayed *r, const struct replay_question *q, struct pool *pool)
 {
 	what_if_answer(row, r, q, pool);
 	if (!row->answer.fits)
@@ -354,7 +354,7 @@ static void answer(struct what_if_row *row, const struct replayed *r, const stru
 }
 
 /* The recording as it was, then each question. */
-static int answer_questions(struct what_if_row *row, size_t *n, const struct replayed *r, struct pool *pool,
+static int answer_questions(struct what_if_row *row, size_t *n, struct replayed *r, struct pool *pool,
 			    struct err *e)
 {
 	struct replay_question q = replay_same(r->replay);
@@ -385,7 +385,7 @@ static json_t *questions_json(const struct what_if_row *row, size_t n, const str
 	return o;
 }
 
-static int show_questions(json_t *list, const struct replayed *r, bool *misfit, struct err *e)
+static int show_questions(json_t *list, struct replayed *r, bool *misfit, struct err *e)
 {
 	struct what_if_row row[QUESTIONS_MAX];
 	struct pool pool = {0};
@@ -393,7 +393,7 @@ static int show_questions(json_t *list, const struct replayed *r, bool *misfit, 
 	int rc = answer_questions(row, &n, r, &pool, e);
 
 	for (size_t i = 1; i < n; i++)
-		*misfit |= !row[i].answer.fits;
+		*misfit |= !row[i].answer.fits || row[i].growth.bytes;
 	if (rc == 0 && given.json) {
 		json_array_append_new(list, questions_json(row, n, r));
 	} else if (rc == 0) {

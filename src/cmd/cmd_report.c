@@ -224,7 +224,7 @@ struct what_ifs {
 	struct pool pool;
 };
 
-static void what_if_add(struct what_ifs *w, const struct replayed *r, const char *words,
+static void what_if_add(struct what_ifs *w, struct replayed *r, const char *words,
 			const struct replay_question *q)
 {
 	struct what_if_row *row = &w->row[w->n++];
@@ -234,7 +234,7 @@ static void what_if_add(struct what_ifs *w, const struct replayed *r, const char
 }
 
 /* As it was, and with the settings that may help, unless it had them. */
-static void add_remedies(struct what_ifs *w, const struct replayed *r)
+static void add_remedies(struct what_ifs *w, struct replayed *r)
 {
 	struct replay_question same = replay_same(r->replay), q = same;
 
@@ -245,7 +245,7 @@ static void add_remedies(struct what_ifs *w, const struct replayed *r)
 			what_if_add(w, r, what_if_remedies[i], &q);
 }
 
-static int add_questions(struct what_ifs *w, const struct replayed *r, struct err *e)
+static int add_questions(struct what_ifs *w, struct replayed *r, struct err *e)
 {
 	char *text = pool_strdup(&w->pool, given.what_if), *rest = NULL;
 	struct replay_question q;
@@ -275,7 +275,7 @@ static void add_what_ifs(struct judged *j, const struct opened *o, const char *p
 		return;
 	}
 	for (size_t i = 0; i < all.n && !j->refused.code; i++) {
-		const struct replayed *r = &all.list[i];
+		struct replayed *r = &all.list[i];
 		struct what_ifs w = {.n = 0};
 
 		add_remedies(&w, r);

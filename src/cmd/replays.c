@@ -180,7 +180,42 @@ int what_if_parse(struct replay_question *q, const struct replayed *r, const cha
 const char *const what_if_remedies[] = {"expandable_segments:True", "max_split_size_mb:128",
 					"expandable_segments:True,roundup_power2_divisions:8", NULL};
 
-void what_if_answer(struct what_if_row *row, const struct replayed *r, const struct replay_question *q, struct pool *pool)
+const struct per_turn *replayed_left(struct replayed *r)
+{
+	if (!r->left_known)
+		per_turn_find(&r->left, r->replay, r->trace, r->device);
+	r->left_known = true;
+	return &r->left;
+}
+
+void what_if_grows(struct what_if_row *row, struct replayed *r, const char *unit, struct pool *pool)
+{
+	const struct per_turn *p = replayed_left(r);
+
+	row->growth = (struct what_if_growth){
+		.bytes = p->left.bytes, .unit = unit, .steady = p->left.steady, .graphs = p->graphs};
+	if (p->left.bytes && p->line.file)
+		row->growth.line =
+			pool_printf(pool, "%s:%u", file_shown(p->line.file, trace_header(r->trace)->cwd), p->line.line);
+}
+
+/* It ran out of memory, and goes on to grow where it would not have. */
+static void play_on(struct what_if_row *row, struct replayed *r, const struct replay_question *q, struct pool *pool)
+{
+	struct per_turn_end end;
+
+	row->growth = (struct what_if_growth){.bytes = 0};
+	if (!replay_facts(r->replay)->ran_out || !replayed_left(r)->proven)
+		return;
+	what_if_grows(row, r, "iteration", pool);
+	if (!row->answer.fits || !row->growth.bytes || !r->left.turn)
+		return;
+	per_turn_ends(&end, r->replay, q, &r->left.left);
+	row->growth.fails_at = r->left.turn + end.turns;
+	row->growth.played = end.played;
+}
+
+void what_if_answer(struct what_if_row *row, struct replayed *r, const struct replay_question *q, struct pool *pool)
 {
 	struct place p = {0};
 
@@ -190,4 +225,5 @@ void what_if_answer(struct what_if_row *row, const struct replayed *r, const str
 	row->where = NULL;
 	if (!row->answer.fits && place_of_stack(r->trace, row->answer.failure.stack, &p) && p.file)
 		row->where = pool_printf(pool, "%s:%u", file_shown(p.file, trace_header(r->trace)->cwd), p.line);
+	play_on(row, r, q, pool);
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "find/memory/per_turn.h"
 #include "find/memory/replay.h"
 #include "show/what_if.h"
 
@@ -14,6 +15,8 @@ struct replayed {
 	struct trace *trace;
 	struct replay *replay;
 	int device;
+	struct per_turn left;		/* by its turns; see replayed_left */
+	bool left_known;
 };
 
 struct replays {
@@ -37,8 +40,14 @@ void what_if_on_card(struct replay_question *q, const struct replayed *r, const 
 /* Settings of PyTorch's allocator that are worth a try, as in PYTORCH_CUDA_ALLOC_CONF; NULL at the end. */
 extern const char *const what_if_remedies[];
 
-/* Plays it back; over time, too, if the row has room for that. What it names lives in the pool. */
-void what_if_answer(struct what_if_row *row, const struct replayed *r, const struct replay_question *q,
-		    struct pool *pool);
+/* What each turn of the program's loop leaves behind; looked for once. */
+const struct per_turn *replayed_left(struct replayed *r);
+
+/* The row's answer is given: if each turn adds to it, by so much, from such a line. */
+void what_if_grows(struct what_if_row *row, struct replayed *r, const char *unit, struct pool *pool);
+
+/* Plays it back; over time, too, if the row has room for that. What it names lives in the pool. A recording that ran out of memory because every
+ * turn left something is played on: it does so on any card. */
+void what_if_answer(struct what_if_row *row, struct replayed *r, const struct replay_question *q, struct pool *pool);
 
 #endif

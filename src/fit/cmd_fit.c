@@ -41,7 +41,7 @@ static const struct opt_usage usage = {
 	"Or does the same with recordings of 'cuwhy run'. From two or more recordings of different sizes (batch, length),\n"
 	"--sizes finds the largest size that fits.",
 	.notes = "cuwhy ends a training when its memory has settled (after 12 optimizer steps or more, when it has not risen for three\n"
-		 "times the longest wait between two rises) or has grown for 50 steps. Any other program runs to its end.\n"
+		"times the longest wait between two rises), or still rises after 50 steps and 10 s. Any other program runs to its end.\n"
 		"What would come after that, a longer batch or an evaluation, is not seen: --steps all runs to the end.\n"
 		"--vary puts each value in place of '{}' in the program's words, or of the value of --NAME, or appends\n"
 		 "'--NAME VALUE', and runs the program for as few values as it takes to find the largest that fits.\n"
@@ -282,34 +282,41 @@ static int fits_on(struct fit *f, struct what_if_row *row, const struct replays 
 	return 0;
 }
 
+/* Optimizer steps that ended in the last so many requests. One if that is not known. */
+static uint64_t steps_in(const struct fit_run *run, uint64_t requests)
+{
+	uint64_t steps = 0, last = run->n_asked ? run->asked[run->n_asked - 1] : 0;
+
+	for (size_t i = run->n_asked; i > 0 && last - run->asked[i - 1] < requests; i--)
+		steps++;
+	return steps ? steps : 1;
+}
+
 /* Of its GPUs, the first that runs out. */
-static void find_growth(struct what_if_row *row, const struct replays *all, const struct card_model *card, const struct fit_run *run,
-			struct pool *pool)
+static void find_growth(struct what_if_row *row, const struct replays *all, const struct card_model *card,
+			const struct fit_run *run, struct pool *pool)
 {
 	for (size_t i = 0; i < all->n && !run->settled; i++) {
-		const struct replayed *r = &all->list[i];
+		struct replayed *r = &all->list[i];
 		struct replay_question q = replay_same(r->replay);
-		struct what_if_growth *g = &row->growth;
-		struct per_turn_end end = {.turns = 0};
-		uint64_t at = 0, steps;	/* a turn of the loop may have several optimizer steps */
-		struct per_turn p;
+		const struct turns_left *left = &replayed_left(r)->left;
+		struct what_if_row one = *row;
+		struct per_turn_end end;
+		uint64_t steps = steps_in(run, left->requests);	/* a turn of the loop may have several */
 
-		per_turn_find(&p, r->replay, r->trace, r->device);
-		if (!p.left.bytes)
+		if (!left->bytes)
 			continue;
-		steps = (run->stopped + p.left.turns / 2) / p.left.turns;
-		steps += !steps;
+		what_if_grows(&one, r, "step", pool);
+		one.growth.bytes = left->bytes / steps;
 		if (row->answer.fits) {
 			what_if_on_card(&q, r, card);
-			per_turn_ends(&end, r->replay, &q, &p.left);
-			at = run->stopped + end.turns * steps + 1;
+			per_turn_ends(&end, r->replay, &q, left);
+			one.growth.fails_at =
+				run->stopped + end.turns * steps + end.requests * steps / left->requests + 1;
+			one.growth.played = end.played;
 		}
-		if (g->bytes && g->fails_at <= at)
-			continue;
-		*g = (struct what_if_growth){.bytes = p.left.bytes / steps, .fails_at = at, .steady = p.left.steady, .played = end.played,
-					     .graphs = p.graphs};
-		if (p.line.file)
-			g->line = pool_printf(pool, "%s:%u", file_shown(p.line.file, trace_header(r->trace)->cwd), p.line.line);
+		if (!row->growth.bytes || one.growth.fails_at < row->growth.fails_at)
+			row->growth = one.growth;
 	}
 }
 
@@ -361,6 +368,13 @@ static json_t *replays_json(const struct replays *all)
 	return list;
 }
 
+/* A convolution may do with less, but the next steps add more. */
+static void forget_fallback(struct what_if_row *row)
+{
+	if (!row->answer.fits && row->growth.bytes)
+		row->answer.doubts &= ~(1u << REPLAY_FALLBACK);
+}
+
 /* What was played back is the beginning of the program, if it was ended: that it fits so far is all that is known. A program that
  * does not fit so far does not fit. */
 static void doubt_later(struct what_if_row *row, const struct fit_run *run)
@@ -370,8 +384,8 @@ static void doubt_later(struct what_if_row *row, const struct fit_run *run)
 }
 
 /* `run`: how what was recorded ended. */
-static int cards_show(struct fit *f, const struct replays *all, char *const *program, const struct fit_run *run, json_t *to,
-		      struct err *e)
+static int cards_show(struct fit *f, const struct replays *all, char *const *program, const struct fit_run *run,
+		      json_t *to, struct err *e)
 {
 	struct what_if_row row[CARDS_MAX];
 	int rc = 0;
@@ -384,6 +398,7 @@ static int cards_show(struct fit *f, const struct replays *all, char *const *pro
 			find_growth(&row[i], all, f->card[i], run, &f->pool);
 		if (rc == 0 && given.gpu && !row[i].growth.bytes)	/* of all GPUs that there are, it would take long */
 			find_smaller(&row[i], all, f->card[i]);
+		forget_fallback(&row[i]);
 		doubt_later(&row[i], run);
 	}
 	if (rc)
@@ -403,7 +418,7 @@ static void tell_stopped(const struct fit_run *run)
 	if (run->stopped)
 		say("ended after %u optimizer step%s: %s\n", run->stopped, run->stopped == 1 ? "" : "s",
 		    !run->settled ? "its memory was still rising"
-				  : "its memory did not rise any more; what comes later (evaluation, longer batches) is not known");
+			    : "its memory did not rise any more; what comes later (evaluation, longer batches) is not known");
 }
 
 static int fit_program(struct fit *f, json_t *to, struct err *e)
@@ -534,8 +549,8 @@ static void largest_print(const struct varying *v, const struct card_model *card
 	char total[32], so_far[80] = "";
 
 	if (end.stopped)
-		snprintf(so_far, sizeof(so_far), ", as far as %u optimizer step%s%s", end.stopped, end.stopped == 1 ? "" : "s",
-			 end.settled ? "" : " (its memory was still rising)");
+		snprintf(so_far, sizeof(so_far), ", as far as %u optimizer step%s%s", end.stopped,
+			 end.stopped == 1 ? "" : "s", end.settled ? "" : " (its memory was still rising)");
 	format_bytes(total, sizeof(total), (double)card->memory);
 	printf("  %-12s  %-10s  ", card->id, total);
 	if (largest < v->vary.from)
@@ -567,7 +582,8 @@ static int fit_varying(struct fit *f, json_t *to, struct err *e)
 			largest_print(&v, v.card, largest);
 		json_array_append_new(list, JSON_OF(J_TEXT("gpu", v.card->id), J_BYTES("total", v.card->memory),
 						    J_INT_OR_NULL("largest", largest >= v.vary.from, largest),
-				      J_INT_OR_NULL("steps", end.stopped, end.stopped), J_BOOL("settled", end.settled)));
+						    J_INT_OR_NULL("steps", end.stopped, end.stopped),
+						    J_BOOL("settled", end.settled)));
 	}
 	if (rc == 0)
 		JSON_ADD(to, J_VALUE("vary", JSON_OF(J_TEXT("name", v.vary.name), J_INT("from", v.vary.from),

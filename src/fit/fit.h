@@ -31,6 +31,8 @@ struct fit_run {
 	bool fits;			/* it did not run out of memory */
 	unsigned stopped;		/* after so many optimizer steps; 0: it ran to its end */
 	bool settled;			/* and its memory rose no more by then; true if it ran to its end */
+	uint64_t *asked;		/* requests of the first GPU until the end of each of its last steps, as far as that is known */
+	size_t n_asked;
 	char *folder;			/* the recording */
 };
 

@@ -212,18 +212,26 @@ static void note_writes(struct fit_runs *r, const char *folder)
 	json_decref(v);
 }
 
-/* "50 rising": what the module in the program has told, if it has ended it. */
+#define STOP_MAX 4096
+
+/* "50 rising 3000 3050": what the module in the program has told, if it has ended it. */
 static void read_stop(struct fit_run *run, const char *path)
 {
-	char text[32] = "", *how;
+	char text[STOP_MAX] = "", *rest = text, *word;
+	size_t cap = 0;
 	uint64_t n;
 
+	run->settled = true;
 	fs_read_head(path, text, sizeof(text) - 1);
 	text[strcspn(text, "\n")] = '\0';
-	how = text + strcspn(text, " ");
-	run->settled = strcmp(how, " rising") != 0;
-	*how = '\0';
-	run->stopped = str_u64(text, &n) ? (unsigned)n : 0;
+	word = strsep(&rest, " ");
+	run->stopped = str_u64(word, &n) ? (unsigned)n : 0;
+	word = strsep(&rest, " ");
+	run->settled = !word || strcmp(word, "rising") != 0;
+	while ((word = strsep(&rest, " ")) != NULL && str_u64(word, &n)) {
+		run->asked = xgrow(run->asked, run->n_asked, &cap, sizeof(*run->asked));
+		run->asked[run->n_asked++] = n;
+	}
 }
 
 /* Where the last lines begin, or the answer of `cuwhy run` that ends with them. */
@@ -302,5 +310,6 @@ void fit_run_release(struct fit_run *run)
 	if (run->folder)
 		fs_remove_dir(run->folder, FOLDERS_DEEP);
 	free(run->folder);
+	free(run->asked);
 	*run = (struct fit_run){.fits = false};
 }

@@ -17,8 +17,10 @@ import time
 
 LEAST = 12      # steps: what a training does in every tenth one, as logging, is seen
 STILL = 3       # times the longest wait between two rises: what rises now and then would have risen again, three times
-MOST = 50       # a program whose memory grows is ended as well: here, if it did in every step of the later half
-MOST_SECONDS = 10       # and else, if it rises now and then, after so many steps and as many seconds
+MOST = 50       # a program whose memory still rises is ended as well: after so many steps,
+MOST_SECONDS = 10       # and so many seconds; quick programs do more steps, so that more histories are full by then
+TOLD = 64       # steps of which it is told how much PyTorch had been asked for: a turn of a loop may have several
+MOST_BYTES = 1 << 40    # or when no card has as much
 
 
 def run_next():
@@ -63,17 +65,27 @@ class Watch:
         self.steps = steps
         self.count, self.began = {}, time.monotonic()
         self.most = (0, 0, 0)   # in use after a step, in use at all, reserved
-        self.rose, self.longest, self.flat = 0, 1, 0    # the last step in which one of them did, steps between two, the last that left nothing
+        self.asked = {}     # by step, when the first of several optimizers has taken it
+        self.rose, self.longest = 0, 1      # the last step in which one of them did, steps between two
 
     def step(self, optimizer, *_):
-        number = self.count[id(optimizer)] = self.count.get(id(optimizer), 0) + 1
-        done = max(self.count.values())
+        """Called in the program, which is not to fail because of it."""
+        try:
+            self.count_step(optimizer)
+        except Exception:   # another PyTorch, or somebody's own: it runs to its end
+            self.count_step = lambda _: None
+
+    def count_step(self, optimizer):
+        done = max(self.count.values(), default=0)
+        # one that begins later goes on from there: it may replace another
+        number = self.count[id(optimizer)] = self.count.get(id(optimizer), done) + 1
+        done = max(done, number)
         if number < done:
             return      # of another optimizer, which is not as far
         self.look(done)
         settled = done >= LEAST and done - self.rose >= STILL * self.longest
         if done >= self.steps if self.steps else settled or self.grows(done):
-            self.stop(done, settled)
+            self.stop(done, settled, self.asked.values())
 
     def look(self, done):
         """Has any of its figures risen?"""
@@ -83,22 +95,23 @@ class Watch:
             of_all = [(torch.cuda.memory_allocated(d), torch.cuda.max_memory_allocated(d), torch.cuda.max_memory_reserved(d))
                       for d in range(torch.cuda.device_count())]
             now = tuple(sum(figures) for figures in zip(*of_all))
-        if now[0] <= self.most[0]:
-            self.flat = done
+            if hasattr(torch.cuda, "memory_stats"):
+                self.asked.setdefault(done, torch.cuda.memory_stats(0).get("allocation.all.allocated", 0))
+                self.asked.pop(done - TOLD, None)
         if any(figure > most for figure, most in zip(now, self.most)):
             self.longest = max(self.longest, done - self.rose)
             self.rose = done
         self.most = tuple(map(max, now, self.most))
 
     def grows(self, done):
-        return done >= MOST and (done - self.flat >= MOST // 2 or time.monotonic() - self.began >= MOST_SECONDS)
+        return done >= MOST and (time.monotonic() - self.began >= MOST_SECONDS or self.most[0] >= MOST_BYTES)
 
     @staticmethod
-    def stop(done, settled):
+    def stop(done, settled, asked):
         fd = answer_file(os.O_WRONLY)
         if fd is None:
             return
-        os.write(fd, b"%d %s\n" % (done, b"settled" if settled else b"rising"))
+        os.write(fd, b" ".join([b"%d" % done, b"settled" if settled else b"rising", *(b"%d" % n for n in asked)]) + b"\n")
         os.close(fd)
         for stream in (sys.stdout, sys.stderr):
             try:

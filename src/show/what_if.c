@@ -119,8 +119,10 @@ static void growth_words(char *to, size_t size, const struct what_if_growth *g)
 	size_t n = 0;
 
 	if (g->fails_at)
-		n = (size_t)snprintf(to, size, "memory runs out at about step %s: ", format_thousands(at, sizeof(at), (double)g->fails_at));
-	snprintf(to + n, size - n, "%s%s per step%s%s", g->steady ? "+" : "about +", format_bytes(bytes, sizeof(bytes), (double)g->bytes),
+		n = (size_t)snprintf(to, size, "memory runs out at about %s %s: ", g->unit,
+				     format_thousands(at, sizeof(at), (double)g->fails_at));
+	snprintf(to + n, size - n, "%s%s per %s%s%s", g->steady ? "+" : "about +",
+		 format_bytes(bytes, sizeof(bytes), (double)g->bytes), g->unit,
 		 g->line ? g->graphs ? ", with graphs kept of " : ", from " : "", g->line ? g->line : "");
 }
 
@@ -140,7 +142,8 @@ static void row_print(FILE *out, const struct what_if_row *row, int width, const
 	fprintf(out, "  %-*s  %-10s  %-8s  %-10s  ", width, words_of(row), total, fits_words(row), a->fits ? peak : "-");
 	if (row->growth.bytes)
 		growth_words(grows, sizeof(grows), &row->growth);
-	fprintf(out, note[0] || grows[0] ? "%-10s  %s%s%s" : "%s%s%s%s", a->fits ? spare : "-", note, note[0] && grows[0] ? "; " : "", grows);
+	fprintf(out, note[0] || grows[0] ? "%-10s  %s%s%s" : "%s%s%s%s", a->fits ? spare : "-", note,
+		note[0] && grows[0] ? "; " : "", grows);
 	if (style->changes && row->change)
 		fprintf(out, "; fits with %s", row->change);
 	if (row->smaller.known)
@@ -196,18 +199,19 @@ static json_t *failure_json(const struct what_if_row *row)
 
 static json_t *growth_json(const struct what_if_growth *g)
 {
-	return JSON_OF(J_BYTES("bytes_per_step", g->bytes), J_BOOL("steady", g->steady), J_INT_OR_NULL("fails_at_step", g->fails_at, g->fails_at),
-		       J_BOOL("played", g->played), J_BOOL("graphs", g->graphs), J_TEXT("line", g->line));
+	return JSON_OF(J_BYTES("bytes", g->bytes), J_TEXT("unit", g->unit), J_BOOL("steady", g->steady),
+		       J_INT_OR_NULL("fails_at", g->fails_at, g->fails_at), J_BOOL("played", g->played),
+		       J_BOOL("graphs", g->graphs), J_TEXT("line", g->line));
 }
 
 json_t *what_if_row_json(const struct what_if_row *row)
 {
 	const struct replay_answer *a = &row->answer;
 
-	return JSON_OF(J_TEXT("what_if", row->words), J_BYTES("total", row->total), J_BOOL("fits", a->fits && !row->growth.bytes),
-		       J_BOOL("exact", !(a->doubts | a->figures)), J_BYTES("peak_allocated", a->peak_allocated),
-		       J_BYTES("peak_reserved", a->peak_reserved), J_BYTES("spare", a->spare),
-		       J_INT("retries", a->retries), J_VALUE("failure", failure_json(row)),
+	return JSON_OF(J_TEXT("what_if", row->words), J_BYTES("total", row->total),
+		       J_BOOL("fits", a->fits && !row->growth.bytes), J_BOOL("exact", !(a->doubts | a->figures)),
+		       J_BYTES("peak_allocated", a->peak_allocated), J_BYTES("peak_reserved", a->peak_reserved),
+		       J_BYTES("spare", a->spare), J_INT("retries", a->retries), J_VALUE("failure", failure_json(row)),
 		       J_IF(row->growth.bytes != 0, J_VALUE("growth", growth_json(&row->growth))),
 		       J_IF(row->change != NULL, J_TEXT("fits_with", row->change)),
 		       J_IF(row->smaller.known, J_INT("fits_percent", smaller_percent(&row->smaller))),

@@ -16,8 +16,9 @@ struct trace;
 
 /* Every turn of the program's loop adds to its memory. */
 struct what_if_growth {
-	uint64_t bytes;			/* in an optimizer step; 0: it does not grow, or nobody asked */
-	uint64_t fails_at;		/* the optimizer step in which memory would run out; 0: it did in what was played back */
+	uint64_t bytes;			/* in one of these; 0: it does not grow, or that is not known */
+	const char *unit;		/* "step" of the optimizer, "iteration" of the loop */
+	uint64_t fails_at;		/* the one in which memory would run out; 0: not known, or it did in what was played back */
 	bool steady;			/* by as much each time */
 	bool played;			/* as in struct per_turn_end */
 	bool graphs;			/* kept graphs */

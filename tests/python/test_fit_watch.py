@@ -41,10 +41,6 @@ class Cuda:
         return self.reserved
 
 
-class Stopped(Exception):
-    pass
-
-
 class Watched:
     """A training: what is in use after step N, the peak in it, and what is reserved then; `seconds` for each step."""
 
@@ -56,8 +52,10 @@ class Watched:
         module, cuda = load(), Cuda()
         clock = mock.Mock(return_value=0.0)
 
-        def stop(done, settled):
-            raise Stopped(done, settled)
+        stopped = []
+
+        def stop(done, settled, _):
+            stopped.append((done, settled))
 
         with mock.patch.object(module.time, "monotonic", clock), mock.patch.dict("sys.modules", {"torch": mock.Mock(cuda=cuda)}):
             watch = module.Watch(steps)
@@ -66,10 +64,9 @@ class Watched:
                 clock.return_value += self.seconds
                 after, peak, reserved = (f(n) for f in self.figures)
                 cuda.now, cuda.peak, cuda.reserved = after, max(cuda.peak, peak, after), max(cuda.reserved, reserved)
-                try:
-                    watch.step(self)
-                except Stopped as e:
-                    return e.args
+                watch.step(self)
+                if stopped:
+                    return stopped[0]
         return None
 
 
@@ -79,7 +76,9 @@ class FitWatch(unittest.TestCase):
         self.assertEqual(Watched(lambda n: 100, lambda n: 500 if n == 1 else 700).end(), (12, True))     # the optimizer's state, from step 2 on
 
     def test_what_grows_in_every_step_is_never_settled(self):
-        self.assertEqual(Watched(lambda n: 100 + n).end(), (50, False))
+        self.assertEqual(Watched(lambda n: 100 + n).end(), (1001, False))
+        self.assertEqual(Watched(lambda n: 100 + n, seconds=1).end(), (50, False))
+        self.assertEqual(Watched(lambda n: n << 34).end(), (64, False))     # no card has 1 TiB
         self.assertEqual(Watched(lambda n: 100, lambda n: 100 + n * n).end(), (1001, False))    # ten seconds, of 10 ms each
 
     def test_what_rises_now_and_then_is_waited_for(self):
@@ -102,16 +101,50 @@ class FitWatch(unittest.TestCase):
         self.assertEqual(Watched(lambda n: 100 + n).end(17), (17, False))
         self.assertEqual(Watched(lambda n: 100).end(7), (7, False))
 
+    def test_a_pytorch_without_these_figures_runs_to_its_end(self):
+        module = load()
+        with mock.patch.dict("sys.modules", {"torch": mock.Mock(cuda=object())}):
+            watch = module.Watch(0)
+            watch.stop = mock.Mock()
+            for _ in range(200):
+                watch.step(self)
+        watch.stop.assert_not_called()
+
+    def test_a_step_of_two_optimizers_is_told_once(self):
+        module, cuda, told = load(), Cuda(), []
+        cuda.memory_stats = lambda _: {"allocation.all.allocated": cuda.now}
+        with mock.patch.dict("sys.modules", {"torch": mock.Mock(cuda=cuda)}):
+            watch = module.Watch(100)
+            watch.stop = lambda done, settled, asked: told.append(list(asked))
+            first, second = object(), object()
+            for n in range(100):
+                for optimizer in (first, second):
+                    cuda.now += 5
+                    watch.step(optimizer)
+        self.assertEqual(told[0], [10 * n for n in range(36, 100)])
+
+    def test_an_optimizer_that_is_made_anew_goes_on(self):
+        module, ended, made = load(), [], []
+        with mock.patch.dict("sys.modules", {"torch": mock.Mock(cuda=Cuda())}):
+            watch = module.Watch(30)
+            watch.stop = lambda done, settled, _: ended.append((done, len(made)))
+            while not ended:
+                made.append(object())
+                for _ in range(5):
+                    watch.step(made[-1])
+        self.assertEqual(ended[0], (30, 6))
+
     def test_of_two_optimizers_the_one_that_is_ahead_counts(self):
         module, ended = load(), []
         with mock.patch.dict("sys.modules", {"torch": mock.Mock(cuda=Cuda())}):
             watch = module.Watch(6)
-            watch.stop = lambda done, settled: ended.append(done)
+            watch.stop = lambda done, settled, _: ended.append(done)
             first, second = object(), object()
             for _ in range(3):
                 for optimizer in (first, second, second):
                     watch.step(optimizer)
-        self.assertEqual(ended, [6])
+        self.assertEqual(ended[0], 6)
+        self.assertEqual(watch.count[id(first)], 3)
 
 
 if __name__ == "__main__":

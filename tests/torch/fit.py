@@ -116,12 +116,13 @@ def check_growth(options, folder):
         out.write(KEEPS)
     said = []
     for how in ("kept", "grown", "varied", "seldom"):
-        done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", "--gpu", "rtx4060,a100-40gb", "--", sys.executable, program, how],
+        done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", "--steps", "60", "--gpu", "rtx4060,a100-40gb", "--",
+                               sys.executable, program, how],
                               env=dict(os.environ, PYTHONPATH=options.torch), capture_output=True, text=True, check=False)
         found = json.loads(done.stdout)
         assert (done.returncode, found["fits"], found["settled"]) == (1, False, False), (how, found)
         for card in found["cards"]:
-            told, truth = card["growth"]["fails_at_step"], fails_at(options, program, card["gpu"], how)
+            told, truth = card["growth"]["fails_at"], fails_at(options, program, card["gpu"], how)
             if told is None:
                 assert truth <= found["steps"] and "fits_percent" not in card, (how, card, truth)
                 continue
@@ -133,6 +134,24 @@ def check_growth(options, folder):
     found = json.loads(done.stdout)
     assert (done.returncode, found["settled"], "growth" in found["cards"][0]) == (0, True, False), found
     return "the step in which memory runs out: " + "; ".join(said)
+
+
+def check_growth_played_on(options, folder):
+    """A recording of a program that ran out of memory, asked about another card: it would have run out there, too."""
+    program, told = os.path.join(folder, "keeps.py"), []
+    for how in ("kept", "grown"):
+        recording = os.path.join(folder, how)
+        subprocess.run([os.path.join(options.build, "cuwhy"), "run", "--gpu", "sim:rtx4060", "--memory-trace", "--out", recording, "--", sys.executable,
+                        program, how], env=dict(os.environ, PYTHONPATH=options.torch), capture_output=True, check=False)
+        done = subprocess.run([os.path.join(options.build, "cuwhy"), "memory", "--json", "--what-if", "gpu=a100-40gb", recording], capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == 1, (done.stdout, done.stderr)
+        answer = json.loads(done.stdout)["what_if"][0]["answers"][1]
+        truth = fails_at(options, program, "a100-40gb", how)
+        assert not answer["fits"] and abs(answer["growth"]["fails_at"] - truth) <= truth * 0.05, (how, answer, truth)
+        assert answer["growth"]["line"].startswith(program), answer
+        told.append("%s: iteration %d, was %d" % (how, answer["growth"]["fails_at"], truth))
+    return "from a recording on an rtx4060, on an a100-40gb: " + "; ".join(told)
 
 
 def check_largest(options, folder):
@@ -157,7 +176,7 @@ def main():
             print("fit: SKIPPED: PyTorch cannot be installed: %s" % why)
             return 0
     with tempfile.TemporaryDirectory() as folder:
-        for test in (check_cards, check_growth, check_largest, check_sizes):
+        for test in (check_cards, check_growth, check_growth_played_on, check_largest, check_sizes):
             print("ok - fit: %s" % test(options, folder), flush=True)
     return 0
 

@@ -49,7 +49,7 @@ static uint32_t frames_of_try(const struct search *s, const struct try *x, const
 	if (was && is && frame_same_function(s->trace, was, is))
 		return common + 1;
 	while (turned < x->path.n && turned < s->now.n &&
-	       !memcmp(&x->path.step[turned], &s->now.step[turned], sizeof(struct step)))
+	       !memcmp(&x->path.step[turned], &s->now.step[turned], sizeof(struct loop_turn)))
 		turned++;
 	return turned < x->path.n ? frame_of_loop(s, x->stack, x->path.step[turned].loop) : 0;
 }

@@ -133,7 +133,7 @@ void path_add_recursion(struct path *p, const struct trace *t, uint32_t stack)
 			;
 		if (times == 1 || stack_owner(t, s, i) != OWNER_USER)
 			continue;
-		p->step[p->n++] = (struct step){RECURSION | s->frame[i].file, times};
+		p->step[p->n++] = (struct loop_turn){RECURSION | s->frame[i].file, times};
 		p->exact &= !(s->flags & CW_STACK_CUT);
 	}
 }
@@ -156,7 +156,7 @@ void path_of_turns(struct path *p, const struct trace *t, const struct loops *l,
 		    (want ? !(l->is[x->number] & want)
 			  : p->n > 0 || l->is[x->number] & LOOP_IN_MODEL || is_idle(t, l, x)))
 			continue;
-		p->step[p->n++] = (struct step){x->number, x->turn};
+		p->step[p->n++] = (struct loop_turn){x->number, x->turn};
 		p->exact &= x->exact;
 	}
 }
@@ -164,7 +164,7 @@ void path_of_turns(struct path *p, const struct trace *t, const struct loops *l,
 int path_order(const struct path *a, const struct path *b)
 {
 	for (uint32_t i = 0; i < a->n && i < b->n; i++) {
-		const struct step *x = &a->step[i], *y = &b->step[i];
+		const struct loop_turn *x = &a->step[i], *y = &b->step[i];
 
 		if (x->loop != y->loop)
 			return x->loop < y->loop ? -1 : 1;

@@ -19,9 +19,9 @@ struct loops {
 };
 
 #define RECURSION 0x80000000u	/* not the number of a loop but of a string: the file of a function that calls itself */
-struct step { uint32_t loop, turn; };
+struct loop_turn { uint32_t loop, turn; };
 struct path {
-	struct step step[CW_LOOP_TURNS];
+	struct loop_turn step[CW_LOOP_TURNS];
 	uint32_t n;
 	bool exact;
 };

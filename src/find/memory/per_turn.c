@@ -2,12 +2,14 @@
  * What every turn of a program's loop adds to its memory (see per_turn.h).
  *
  * How much is a fact of the allocations: the turns were alike, and after each of them more was in use. Which line it is follows from what earlier
- * turns left behind, as at a failure; here, the failure is the end of the recording.
+ * turns left behind, as at a failure; here, the failure is the end of the recording,
+ * if none was recorded.
  */
 #include "find/memory/per_turn.h"
 
 #include "find/failure/place.h"
 #include "find/memory/leftovers.h"
+#include "find/memory/loop_path.h"
 #include "find/memory/replay_steps.h"
 #include "read/recording/trace.h"
 
@@ -25,17 +27,33 @@ static struct cw_failure end_as_failure(struct trace *t, int device)
 	return f;
 }
 
+/* Where memory ran out for the last time, or else the end. */
+static struct cw_failure failure_or_end(struct trace *t, int device)
+{
+	const struct cw_failure *const *list;
+
+	for (size_t n = trace_failures(t, &list); n > 0; n--)
+		if (list[n - 1]->source == CW_SRC_TORCH_OOM && list[n - 1]->device == device)
+			return *list[n - 1];
+	return end_as_failure(t, device);
+}
+
 static void find_line(struct per_turn *p, struct trace *t, int device)
 {
-	struct cw_failure f = end_as_failure(t, device);
+	struct cw_failure f = failure_or_end(t, device);
+	struct turn turn[CW_LOOP_TURNS];
+	const struct turn *named;
 	struct leftovers x;
 	struct pool pool = {0};
 	struct moment m;
 	struct kinds k;
 
 	moment_init(&m, t, f.ticks, device);
-	kinds_init(&k, t, &m, false, &pool);
+	kinds_init(&k, t, &m, failure_in_backward(t, &f), &pool);
 	leftovers_find(&x, t, &m, &k, &f, &pool);
+	named = turn_to_name(turn, turns_at_failure(t, &f, turn));
+	p->turn = named ? named->turn : 0;
+	p->proven = x.known && (x.graphs.bytes || x.tensors.bytes || x.grown.turns);
 	p->graphs = x.known && x.graphs.bytes > x.tensors.bytes;
 	if (p->graphs)
 		p->line = x.last.file ? x.last : x.graphs.most;
@@ -56,14 +74,14 @@ void per_turn_find(struct per_turn *p, const struct replay *r, struct trace *t, 
 		place_of_stack(t, p->left.stack, &p->line);
 }
 
-/* How many turns of the added ones ended before the step that failed. */
-static uint64_t turns_before(const struct replay *r, size_t first, size_t each, uint64_t step)
+/* Requests of the added turns before the step that failed. */
+static uint64_t requests_before(const struct replay *r, size_t first, uint64_t step)
 {
 	uint64_t requests = 0;
 
 	for (size_t i = first; i + 1 < step && i < r->n; i++)
 		requests += r->step[i].kind == STEP_ALLOC;
-	return requests / each;
+	return requests;
 }
 
 static uint64_t turns_by_bytes(const struct replay *r, const struct replay_question *q, const struct turns_left *left)
@@ -73,7 +91,8 @@ static uint64_t turns_by_bytes(const struct replay *r, const struct replay_quest
 	return room > peak ? (room - peak) / left->bytes : 0;
 }
 
-void per_turn_ends(struct per_turn_end *end, const struct replay *r, const struct replay_question *q, const struct turns_left *left)
+void per_turn_ends(struct per_turn_end *end, const struct replay *r, const struct replay_question *q,
+		   const struct turns_left *left)
 {
 	uint64_t most = left->turns ? STEPS_MOST * left->turns / (r->n + 1) : 0;
 
@@ -86,8 +105,11 @@ void per_turn_ends(struct per_turn_end *end, const struct replay *r, const struc
 		if (!more)
 			return;
 		replay_ask(more, q, &a);
-		if (!a.fits)
-			*end = (struct per_turn_end){turns_before(more, first, each, a.failure.step), true};
+		if (!a.fits) {
+			uint64_t n = requests_before(more, first, a.failure.step);
+
+			*end = (struct per_turn_end){n / each, n % each, true};
+		}
 		replay_free(more);
 		if (end->played)
 			return;

@@ -369,6 +369,14 @@ static bool turning_at_end(struct turning *w, const struct replay *r)
 	return find_period(w);
 }
 
+/* After the last request there are frees only: with them the next turn begins, or the program ends. */
+static void forget_tail(struct turning *w)
+{
+	for (size_t i = w->seq[w->n - 1] + 1; i < w->oom; i++)
+		if (w->made[i] != NONE)
+			w->freed[w->made[i]] = false;
+}
+
 void replay_turns_left(const struct replay *r, struct turns_left *l)
 {
 	struct turning w;
@@ -379,11 +387,13 @@ void replay_turns_left(const struct replay *r, struct turns_left *l)
 		uint64_t *use = use_after_turns(&w, turns);
 
 		l->turns = turns;
+		l->requests = w.period;
 		l->steady = is_steady(&w, use, half);
 		if (l->steady)
 			l->bytes = (uint64_t)rise(use, 0);
 		else if (use[0] > use[half - 1])
 			l->bytes = (use[0] - use[half - 1]) / (half - 1);
+		forget_tail(&w);
 		l->stack = l->bytes ? stack_of_most(&w) : 0;
 		free(use);
 	}
@@ -443,15 +453,8 @@ static void repeat_span(struct turning *w, size_t times)
 	}
 }
 
-/* After the last request there are frees only, with which the next turn begins: they come again in it. */
-static void forget_tail(struct turning *w)
-{
-	for (size_t i = w->seq[w->n - 1] + 1; i < w->oom; i++)
-		if (w->made[i] != NONE)
-			w->freed[w->made[i]] = false;
-}
-
-struct replay *replay_repeated(const struct replay *r, const struct turns_left *l, size_t turns, size_t *first, size_t *each)
+struct replay *replay_repeated(const struct replay *r, const struct turns_left *l, size_t turns, size_t *first,
+			       size_t *each)
 {
 	struct replay *out = NULL;
 	struct turning w;

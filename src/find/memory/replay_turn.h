@@ -20,6 +20,7 @@ struct replay *replay_completed(const struct replay *r, size_t *turn);
 /* What the last turns of the loop have left behind: each of them asked for the same in the same order, of other sizes perhaps. */
 struct turns_left {
 	size_t turns;			/* that were alike; 0: the end of the recording is in no loop that is known */
+	size_t requests;		/* in each */
 	uint64_t bytes;			/* by which one turn adds to the memory in use; several took this on average, unless steady */
 	bool steady;			/* each of them added as much, or as much more than the one before */
 	uint32_t stack;			/* who asked for the most of it; 0: nothing is left behind */
@@ -29,6 +30,7 @@ void replay_turns_left(const struct replay *r, struct turns_left *l);
 /* The recording and so many more turns, or a few more, like the last. Sizes that grew from turn to turn go on to grow. If the turns were not steady,
  * the later half of them comes again and again. What follows the last request is not in it.
  * `first`: the step with which the first of these turns begins; each has `each` requests. NULL: no turns are known. */
-struct replay *replay_repeated(const struct replay *r, const struct turns_left *l, size_t turns, size_t *first, size_t *each);
+struct replay *replay_repeated(const struct replay *r, const struct turns_left *l, size_t turns, size_t *first,
+			       size_t *each);
 
 #endif
