@@ -205,7 +205,7 @@ static void play_on(struct what_if_row *row, struct replayed *r, const struct re
 	struct per_turn_end end;
 
 	row->growth = (struct what_if_growth){.bytes = 0};
-	if (!replay_facts(r->replay)->ran_out || !replayed_left(r)->proven)
+	if (!replay_facts(r->replay)->ran_out || !replayed_left(r)->proven || !r->left.left.failed)
 		return;
 	what_if_grows(row, r, "iteration", pool);
 	if (!row->answer.fits || !row->growth.bytes || !r->left.turn)

@@ -17,7 +17,8 @@ function settingsOf(answers) {
     shown: true,
     allocated: list(answer.allocated),
     reserved: list(answer.reserved),
-    failure: answer.fits ? null : object(answer.failure),
+    failure: answer.failure ? object(answer.failure) : null,
+    growth: answer.growth ? object(answer.growth) : null,
   }));
 }
 
@@ -29,6 +30,9 @@ function failureWords(failure) {
   return `${who} asks for ${bytes(failure.request)}, with ${bytes(failure.free)} free`;
 }
 
+const growthWords = (g) =>
+  g.fails_at ? `memory runs out at about ${g.unit} ${g.fails_at}: ${bytes(g.bytes)} more in each` : "";
+
 const MAYBE = { yes: "fits", no: "does not fit", likely: "likely fits", unlikely: "likely does not fit" };
 const answerWords = (s) => MAYBE[s.words] || "may fit or not, by very little";
 
@@ -39,6 +43,8 @@ function summary(settings, ranOut) {
     ? `As recorded it ${ranOut ? "ran out of memory" : answerWords(own)}: ${failureWords(own.failure)}.`
     : `As recorded it fits, with ${bytes(own.spare)} to spare.`;
   if (!others.length) return first;
+  if (own.growth)
+    return `${first} Every ${own.growth.unit} adds ${bytes(own.growth.bytes)}: a larger card only delays that.`;
   if (!helps) return `${first} It fits under none of the other settings.`;
   return own.failure || helps.spare > own.spare
     ? `${first} With ${helps.label} it ${answerWords(helps)}, with ${bytes(helps.spare)} to spare.`
@@ -194,7 +200,7 @@ function answersTable(settings) {
         most(s.reserved),
         most(s.allocated),
         { n: s.failure ? "\u2013" : bytes(s.spare) },
-        s.failure ? failureWords(s.failure) : "",
+        s.failure ? failureWords(s.failure) : s.growth ? growthWords(s.growth) : "",
       ]),
     ),
     "tall",

@@ -361,6 +361,18 @@ static uint32_t stack_of_most(const struct turning *w)
 	return stack;
 }
 
+/* The only request that failed comes after all others, and the loop was still turning. */
+static bool failed_in_turn(const struct turning *w)
+{
+	const struct step *next = &w->r->step[w->seq[w->n - w->period]], *failed;
+	size_t oom = find_oom(w->r);
+
+	if (oom == NONE || oom < w->seq[w->n - 1])
+		return false;
+	failed = &w->r->step[oom];
+	return (failed->stack && failed->stack == next->stack) || step_size(failed) == step_asked(next);
+}
+
 static bool turning_at_end(struct turning *w, const struct replay *r)
 {
 	*w = (struct turning){.r = r, .oom = r->n};
@@ -388,6 +400,7 @@ void replay_turns_left(const struct replay *r, struct turns_left *l)
 
 		l->turns = turns;
 		l->requests = w.period;
+		l->failed = failed_in_turn(&w);
 		l->steady = is_steady(&w, use, half);
 		if (l->steady)
 			l->bytes = (uint64_t)rise(use, 0);

@@ -24,6 +24,7 @@ struct turns_left {
 	uint64_t bytes;			/* by which one turn adds to the memory in use; several took this on average, unless steady */
 	bool steady;			/* each of them added as much, or as much more than the one before */
 	uint32_t stack;			/* who asked for the most of it; 0: nothing is left behind */
+	bool failed;			/* in the next turn: the request that failed is the one that came next in the turn before */
 };
 void replay_turns_left(const struct replay *r, struct turns_left *l);
 
