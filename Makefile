@@ -248,8 +248,8 @@ $(foreach s,$(STANDINS),$(eval $(call standin_rules,$(s))))
 
 $(B)/sim/libcuwhy-sim-loader.so: src/sim/loader/loader.c
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) $(B)/obj && $(CC) $(ALL_C) -ffreestanding -fno-stack-protector -fPIC -fvisibility=hidden -shared \
-		-fno-profile-arcs -fno-test-coverage -nostdlib -Wl,-z,defs,-z,now -MF $(B)/obj/sim_loader.d -o $@ $<
+	$(Q)mkdir -p $(@D) $(B)/obj && $(CC) $(filter-out --coverage,$(ALL_C)) -ffreestanding -fno-stack-protector -fPIC -fvisibility=hidden -shared \
+		-nostdlib -Wl,-z,defs,-z,now -MF $(B)/obj/sim_loader.d -o $@ $<
 
 $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
