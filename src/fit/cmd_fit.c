@@ -368,11 +368,23 @@ static json_t *replays_json(const struct replays *all)
 	return list;
 }
 
-/* A convolution may do with less, but the next steps add more. */
-static void forget_fallback(struct what_if_row *row)
+/* It runs out of memory for what its steps have left: nothing that needs less at once is a remedy. And a convolution that may do with less is no
+ * way out if the tensors alone are too large for the card at the end. */
+static bool grows_too_large(struct what_if_row *row, const struct replays *all, const struct card_model *card)
 {
-	if (!row->answer.fits && row->growth.bytes)
-		row->answer.doubts &= ~(1u << REPLAY_FALLBACK);
+	bool why = false;
+
+	for (size_t i = 0; i < all->n && row->growth.bytes; i++) {
+		struct replayed *r = &all->list[i];
+		const struct turns_left *left = &replayed_left(r)->left;
+		struct replay_question q = replay_same(r->replay);
+
+		what_if_on_card(&q, r, card);
+		why |= per_turn_is_why(r->replay, left, &row->answer);
+		if (!row->answer.fits && left->in_use > replay_room(r->replay, &q))
+			row->answer.doubts &= ~(1u << REPLAY_FALLBACK);
+	}
+	return why;
 }
 
 /* What was played back is the beginning of the program, if it was ended: that it fits so far is all that is known. A program that
@@ -391,14 +403,17 @@ static int cards_show(struct fit *f, const struct replays *all, char *const *pro
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < f->n_cards; i++) {
+		bool grows;
+
 		rc = fits_on(f, &row[i], all, f->card[i], program, e);
-		if (rc == 0)
+		if (rc)
+			break;
+		find_growth(&row[i], all, f->card[i], run, &f->pool);
+		grows = grows_too_large(&row[i], all, f->card[i]);
+		if (!grows)
 			find_remedy(&row[i], all, f->card[i], &f->pool);
-		if (rc == 0)
-			find_growth(&row[i], all, f->card[i], run, &f->pool);
-		if (rc == 0 && given.gpu && !row[i].growth.bytes)	/* of all GPUs that there are, it would take long */
+		if (given.gpu && !grows)	/* of all GPUs that there are, it would take long */
 			find_smaller(&row[i], all, f->card[i]);
-		forget_fallback(&row[i]);
 		doubt_later(&row[i], run);
 	}
 	if (rc)

@@ -119,7 +119,7 @@ static void growth_words(char *to, size_t size, const struct what_if_growth *g)
 	size_t n = 0;
 
 	if (g->fails_at)
-		n = (size_t)snprintf(to, size, "memory runs out at about %s %s: ", g->unit,
+		n = (size_t)snprintf(to, size, "at this rate, memory runs out at about %s %s: ", g->unit,
 				     format_thousands(at, sizeof(at), (double)g->fails_at));
 	snprintf(to + n, size - n, "%s%s per %s%s%s", g->steady ? "+" : "about +",
 		 format_bytes(bytes, sizeof(bytes), (double)g->bytes), g->unit,
@@ -146,7 +146,9 @@ static void row_print(FILE *out, const struct what_if_row *row, int width, const
 		note[0] && grows[0] ? "; " : "", grows);
 	if (style->changes && row->change)
 		fprintf(out, "; fits with %s", row->change);
-	if (row->smaller.known)
+	if (row->smaller.known && !smaller_percent(&row->smaller))
+		fputs("; no batch fits", out);
+	else if (row->smaller.known)
 		fprintf(out, "; fits with %" PRIu64 " %% of the batch", smaller_percent(&row->smaller));
 	putc('\n', out);
 }

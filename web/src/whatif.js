@@ -31,7 +31,7 @@ function failureWords(failure) {
 }
 
 const growthWords = (g) =>
-  g.fails_at ? `memory runs out at about ${g.unit} ${g.fails_at}: ${bytes(g.bytes)} more in each` : "";
+  g.fails_at ? `at this rate, memory runs out at about ${g.unit} ${g.fails_at}: ${bytes(g.bytes)} more in each` : "";
 
 const MAYBE = { yes: "fits", no: "does not fit", likely: "likely fits", unlikely: "likely does not fit" };
 const answerWords = (s) => MAYBE[s.words] || "may fit or not, by very little";

@@ -84,6 +84,14 @@ static uint64_t requests_before(const struct replay *r, size_t first, uint64_t s
 	return requests;
 }
 
+/* In the first turn that is like the others, nothing is left behind yet; in the second one, what stays may still be made. */
+bool per_turn_is_why(const struct replay *r, const struct turns_left *left, const struct replay_answer *a)
+{
+	uint64_t all = requests_before(r, 0, r->n + 1), before = requests_before(r, 0, a->failure.step);
+
+	return left->bytes && !a->fits && before + left->requests * (left->turns - 2) >= all;
+}
+
 static uint64_t turns_by_bytes(const struct replay *r, const struct replay_question *q, const struct turns_left *left)
 {
 	uint64_t room = replay_room(r, q), peak = replay_facts(r)->peak_allocated;

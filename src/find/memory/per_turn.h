@@ -19,6 +19,9 @@ struct per_turn {
 
 void per_turn_find(struct per_turn *p, const struct replay *r, struct trace *t, int device);
 
+/* What was recorded does not fit: did memory run out for what earlier turns had left, not in the first ones? */
+bool per_turn_is_why(const struct replay *r, const struct turns_left *left, const struct replay_answer *a);
+
 struct per_turn_end {
 	uint64_t turns;			/* that fit, after those that were recorded */
 	uint64_t requests;		/* of the next one that did, too */

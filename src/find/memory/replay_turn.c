@@ -401,6 +401,7 @@ void replay_turns_left(const struct replay *r, struct turns_left *l)
 		l->turns = turns;
 		l->requests = w.period;
 		l->failed = failed_in_turn(&w);
+		l->in_use = use[0];
 		l->steady = is_steady(&w, use, half);
 		if (l->steady)
 			l->bytes = (uint64_t)rise(use, 0);

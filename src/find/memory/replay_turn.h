@@ -21,6 +21,7 @@ struct replay *replay_completed(const struct replay *r, size_t *turn);
 struct turns_left {
 	size_t turns;			/* that were alike; 0: the end of the recording is in no loop that is known */
 	size_t requests;		/* in each */
+	uint64_t in_use;		/* bytes asked for and not freed, after the last one */
 	uint64_t bytes;			/* by which one turn adds to the memory in use; several took this on average, unless steady */
 	bool steady;			/* each of them added as much, or as much more than the one before */
 	uint32_t stack;			/* who asked for the most of it; 0: nothing is left behind */
