@@ -53,7 +53,7 @@ COMPILE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out %/main.c,$(COMPILE_SRC))
 HOST_OBJ := $(patsubst %.c,$(B)/host/%.o,$(COMPILE_SRC) src/knowledge/find.c src/knowledge/likeness.c $(patsubst %,src/base/%.c,buf err map mem pool str) \
 	$(patsubst %,src/case/%.c,case knowledge known_message) src/compat/cuda_errors.c)
 # `cuwhy run` refuses what the simulated GPU would refuse
-CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/sim/cuda/sim_spec.o
+CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/sim/cuda/sim_spec.o $(B)/obj/src/sim/cuda/sim_cards.o
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 # readers of GPU code are shared with the CLI, but built for a shared library
 SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx

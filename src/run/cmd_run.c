@@ -293,6 +293,7 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	events_prepare(&r->store);
 	guard_prepare(given.guards ? (given.guard ? given.guard : "") : NULL);
 	server_open(&r->server, given.dump_memory, &r->unrecorded);
+	r->server.sim = r->sim;
 	r->judge.notices = r->server.dir ? notices_open(r->server.dir) : NULL;
 	hang_prepare(&r->hang, &r->server);
 	rc = env_prepare(&r->server, argv[0], r->sim, given.no_core_dump, given.dump_memory, e);

@@ -148,6 +148,7 @@ struct process {
 struct server {
 	char *dir;		/* private folder, removed at the end */
 	struct mark mark;	/* on it */
+	const char *sim;	/* the simulated GPU of the run, as env_check_gpu() gave it; NULL = none */
 	char *path;		/* of the socket */
 	int fd;			/* -1: no recording is possible */
 	int spare_fd;		/* the same name without a file, for when the folder is gone; -1 = none */
@@ -244,6 +245,10 @@ char *place_part(const char *part);
 /* What --gpu says, as the simulated GPU reads it (sim/cuda/sim_spec.h); -EINVAL with `e` filled if that is no GPU. `spec` is owned by
  * the caller. */
 int env_check_gpu(const char *gpu, char **spec, struct err *e);
+
+/* The memory of the host that this process of ours has: with a simulated GPU that of the simulated host, of which all processes of the
+ * run together have pinned some. */
+void run_ram_look(struct ram_state *r, pid_t pid, const char *sim);
 
 /* Finds our parts and sets the environment that the program inherits; `sim`: with this simulated GPU, or NULL. -errno with `e`
  * filled if the recorder or the simulated GPU is missing. */

@@ -269,7 +269,7 @@ static void take_wake(struct server *s, int client, const struct cw_hello *h)
 		if (s->process[i]->pid != pid || s->process[i]->start_ns != h->start_mono_ns)
 			continue;
 		if (!s->process[i]->judged && !s->process[i]->elsewhere) {
-			ram_look(&s->process[i]->ram, "", pid);
+			run_ram_look(&s->process[i]->ram, pid, s->sim);
 			s->process[i]->end.ram = &s->process[i]->ram;
 		}
 		/* a sample already in progress covers this moment, too */

@@ -54,6 +54,32 @@ def rule__more_than_the_ram_is_told_with_the_ram(box):
     same((host["pinned"], host["peak"], host["ram"]), (3 * MIB, 3 * MIB, ram), "in JSON")
 
 
+OTHER_HOST = START + """
+import os, sys
+if len(sys.argv) < 2:
+    import subprocess
+    child = subprocess.Popen([sys.executable, __file__, "child"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.read(1)
+    pin(8 << 20)
+pin(8 << 20)
+os.write(1, b"x")
+sys.stdin.read()
+"""
+
+
+def rule__a_dry_run_cites_the_simulated_host(box):
+    _, verdict, ram = failed(box, TOO_MUCH, gpu="sim:tiny,ram=64M")
+    same((ram["total"], ram["available"]), (64 * MIB, 61 * MIB), "what there was, and was left")
+    same((ram["cgroup_limit"], ram["lock_limit"]), ("unlimited", "unlimited"), "it has no other limits")
+    assert any("the simulated host had 61.0 MiB of 64.0 MiB of RAM left" in why for why in verdict["why"]), verdict["why"]
+    assert any("use a host with" in fix["text"] for fix in verdict["fix"]), verdict["fix"]
+
+
+def rule__what_all_processes_pinned_is_gone_from_the_simulated_host(box):
+    _, _, ram = failed(box, OTHER_HOST, gpu="sim:tiny,ram=24M")
+    same((ram["total"], ram["available"]), (24 * MIB, 2 * MIB), "two processes have 3 and 8 MiB each, and the second request of one failed")
+
+
 def rule__the_lock_limit_of_the_program_is_the_one_that_counts(box):
     _, verdict, ram = failed(box, LOCKED, gpu="sim:tiny,fail=cuMemAllocHost:2:2")
     same(ram["lock_limit"], 4 * MIB, "the limit that the program gave itself")

@@ -128,18 +128,18 @@ static void cards_unlock(void)
 	atomic_compare_exchange_strong(&cards->lock, &me, 0);
 }
 
-static size_t sum(int card)
+size_t sim_cards_sum(const struct sim_cards *c, int card)
 {
-	size_t used = 0, rows = atomic_load_explicit(&cards->rows, memory_order_relaxed);
+	size_t used = 0, rows = atomic_load_explicit(&c->rows, memory_order_relaxed);
 
 	for (size_t row = 0; row < rows && row < CARD_ROWS; row++)
-		used += atomic_load_explicit(&cards->used[card][row], memory_order_relaxed);
+		used += atomic_load_explicit(&c->used[card][row], memory_order_relaxed);
 	return used;
 }
 
 static bool fits(int card, size_t bytes, size_t limit)
 {
-	size_t used = sum(card);
+	size_t used = sim_cards_sum(cards, card);
 
 	return used <= limit && bytes <= limit - used;
 }
@@ -158,7 +158,7 @@ bool sim_cards_take(int card, size_t bytes, size_t limit)
 		size_t used;
 
 		atomic_fetch_add(&cards->used[card][own_row], bytes);
-		used = sum(card);
+		used = sim_cards_sum(cards, card);
 		if (used > atomic_load(&cards->peak[card]))
 			atomic_store(&cards->peak[card], used);
 	}
@@ -184,7 +184,7 @@ size_t sim_cards_used(int card)
 		bury(zombies);
 		cards_unlock();
 	}
-	return sum(card);
+	return sim_cards_sum(cards, card);
 }
 
 size_t sim_cards_own(int card)

@@ -46,6 +46,7 @@ size_t sim_cards_peak(int card);
 
 /* For readers: the file of this run; NULL: there is none, or nobody has joined. */
 struct sim_cards *sim_cards_map(void);
+size_t sim_cards_sum(const struct sim_cards *c, int card);	/* of all rows: at a request that failed, those of processes that live */
 bool sim_cards_alive(const struct sim_cards *c, size_t row);
 
 #endif
