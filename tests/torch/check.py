@@ -8,6 +8,7 @@ Installs one wheel of PyTorch without its requirements (the stand-ins take the p
 user's cache, once, and what PyTorch itself needs of PyPI's pure packages. When no registry answers it says so and exits with 0.
 """
 import argparse
+import fcntl
 import os
 import shutil
 import subprocess
@@ -37,8 +38,16 @@ def pip(folder, words):
 def install(version):
     """The folder with this PyTorch; None and the reason if it cannot be had."""
     folder = os.path.join(cache(), "%s-%d.%d" % (version, *sys.version_info[:2]))
-    if os.path.exists(os.path.join(folder, "complete")):
-        return folder, None
+    os.makedirs(cache(), exist_ok=True)
+    # Several of us start at once where tests run in parallel: one installs, the others wait for it.
+    with open(folder + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.exists(os.path.join(folder, "complete")):
+            return folder, None
+        return install_into(folder, version)
+
+
+def install_into(folder, version):
     scratch = folder + ".new"
     shutil.rmtree(scratch, ignore_errors=True)
     print("check-torch: installing PyTorch %s into %s (about 1.2 GB)" % (version, folder), flush=True)
