@@ -19,6 +19,7 @@
 #include "find/memory/pieces.h"
 #include "find/failure/place.h"
 #include "read/recording/trace.h"
+#include "read/recording/trace_memory.h"
 
 struct look {
 	struct address *to;
@@ -30,6 +31,7 @@ struct look {
 	bool known;		/* the address is known */
 	bool guard;		/* PyTorch's blocks are in pages of their own, which come and go with them */
 	uint64_t address, noticed;
+	uint64_t ran;		/* when the graph did that the launch was captured into; 0 = it was not */
 	uint64_t origin;	/* bit mask: parameter words that the code computed the address from */
 	bool pointer_known;	/* the code, executed, or the sizes and strides that the kernel was given lead from one word to the address: */
 	size_t pointer;		/* this one */
@@ -107,11 +109,31 @@ static bool elsewhere(const struct look *l, const struct piece *p)
 	       p->device != mine && !(trace_header(l->trace)->peers[mine] >> p->device & 1);
 }
 
+/* Was memory allocated during a capture at the line that allocated this? It is in the graph's pool, and stays mapped as long as the graph
+ * lives, freed or not. */
+static bool is_captured_line(const struct look *l, const struct piece *p)
+{
+	const struct cw_site *site;
+	size_t n = trace_sites(l->trace, &site);
+
+	for (size_t i = 0; i < n; i++)
+		if (site[i].flags & CW_SITE_CAPTURED && site[i].stack == p->stack)
+			return true;
+	return false;
+}
+
+/* Guard mode: a block that lived when the kernel was captured, and was freed before the graph ran. */
+static bool is_freed_before_run(const struct look *l, const struct piece *p)
+{
+	return l->guard && p->kind == CW_MEM_TORCH && p->free_ticks && p->free_ticks < l->ran && p->stack &&
+	       !is_captured_line(l, p);
+}
+
 static bool is_live_here(const struct look *l, uint64_t address)
 {
-	const struct piece *d = pieces_at(&l->driver, address);
+	const struct piece *d = pieces_at(&l->driver, address), *p = pieces_at(&l->torch, address);
 
-	return (d && !elsewhere(l, d)) || (l->guard && pieces_at(&l->torch, address));
+	return (d && !elsewhere(l, d)) || (l->guard && p && !is_freed_before_run(l, p));
 }
 
 /* A warp faults as a whole: if the dump does not tell its lanes apart, those that stayed in bounds are innocent. */
@@ -174,17 +196,27 @@ static bool is_no_pointer(uint64_t v)
 	return v < (uint64_t)1 << 20 || v >> 57;
 }
 
-/* Guard mode does not use addresses again: a pointer to what was freed before the launch means that memory. */
+static bool is_freed_before(const struct look *l, uint64_t v, struct piece *freed)
+{
+	const struct piece *p = look_pointed(l, v);
+	uint64_t before = l->launch ? l->launch->ticks : 0;
+
+	if (p) {
+		*freed = *p;
+		return is_freed_before_run(l, p);
+	}
+	return piece_freed_by_torch(l->trace, v, before, freed) || piece_freed_by_driver(l->trace, v, before, freed);
+}
+
+/* Guard mode does not use addresses again: a pointer to what was freed before the kernel ran means that memory. */
 static bool find_freed_parameter(struct look *l)
 {
-	uint64_t before = l->launch ? l->launch->ticks : 0;
 	struct piece p;
 
 	for (size_t i = 0; i < look_words(l); i++) {
 		uint64_t v = look_word(l, i);
 
-		if (is_no_pointer(v) || look_pointed(l, v) ||
-		    (!piece_freed_by_torch(l->trace, v, before, &p) && !piece_freed_by_driver(l->trace, v, before, &p)))
+		if (is_no_pointer(v) || !is_freed_before(l, v, &p))
 			continue;
 		l->to->in = "freed";
 		memory_fill(p.kind == CW_MEM_TORCH ? &l->to->block : &l->to->segment, l->trace, &p);
@@ -438,8 +470,8 @@ static void look_around(struct look *l)
 void address_find(struct address *a, struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
 		  const struct fault_launch *m)
 {
-	struct look l = { .to = a, .trace = t, .launch = m->newest, .noticed = noticed->ticks, .width = c->insn.width,
-			 .origin = c->origin, .pointer_known = c->view.n || c->values.pointer_known,
+	struct look l = { .to = a, .trace = t, .launch = m->newest, .noticed = noticed->ticks, .ran = m->ran,
+			 .width = c->insn.width, .origin = c->origin, .pointer_known = c->view.n || c->values.pointer_known,
 			 .pointer = (c->view.n ? c->view.at : c->values.pointer) / 8,
 			 .guard = trace_guard(t) != NULL};
 

@@ -86,8 +86,9 @@ static void find_replay(void *arg, const struct cw_launch *l)
 {
 	struct search *q = arg;
 
-	if ((l->flags & CW_LAUNCH_GRAPH) && !q->found->replay.file)
-		place_of_stack(q->trace, l->stack, &q->found->replay);
+	if ((l->flags & CW_LAUNCH_GRAPH) && !q->found->replay.file &&
+	    place_of_stack(q->trace, l->stack, &q->found->replay))
+		q->found->ran = l->ticks;
 }
 
 /* A kernel in a graph was launched when the graph was captured, and runs when the graph does. */
@@ -102,8 +103,10 @@ static void consider_captured(struct search *q, const struct cw_failure *noticed
 	for (size_t i = n; i > 0; i--)
 		if (l[i - 1]->flags & CW_LAUNCH_CAPTURED)
 			consider(q, l[i - 1]);
-	if (!q->found->newest)
+	if (!q->found->newest) {
 		q->found->replay = (struct place){0};
+		q->found->ran = 0;
+	}
 }
 
 static void see_graph(void *arg, const struct cw_launch *l)
@@ -310,6 +313,7 @@ static void join_lines(struct casefile *c, const struct trace *t, const struct c
 		lines[n] = m->at[n].where;
 	if (k->fault == FAULT_ASSERT)
 		assert_facts_of_lines(c, t, lines, m->n);
+	fact_set_flag(c, FACT_fault_replayed, m->ran != 0);
 	if (m->replay.file)
 		c->line[LINE_replay] = line_of_place(c, t, &m->replay);
 	c->n_or = m->n - 1;

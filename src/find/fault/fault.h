@@ -27,6 +27,7 @@ struct fault_launch {
 	struct scene at[FAULT_LINES_MAX];	/* lines of matching launches, each once, newest first */
 	size_t n;
 	struct place replay;	/* the kernel was captured: the line that ran the graph */
+	uint64_t ran;		/* and when; 0 = it was not captured */
 };
 
 /* What the dump of a recorded process shows. A dump that `cuwhy run` requested is never taken for a fault. */
