@@ -480,6 +480,8 @@ static void kept_gone(uint32_t i)
 	free_add(i);
 }
 
+/* A graph that has gone may still run, in any stream, and what it returned is freed in the order of the stream of its capture. PyTorch
+ * gives such memory back to the driver alone, which waits. */
 void guard_pool_gone(uint32_t pool)
 {
 	if (!guard_hold())
@@ -487,6 +489,7 @@ void guard_pool_gone(uint32_t pool)
 	for (uint32_t i = 1; i < records_end(); i++)
 		if (record(i)->pool == pool) {
 			record(i)->pool = 0;
+			record(i)->n_streams = GUARD_STREAMS + 1;
 			kept_gone(i);
 		}
 	guard_let_go();
