@@ -86,7 +86,7 @@ class Maker:
 
     def freed_graph(self):
         made, size = self.made()
-        return FREED, self.before() + made + ("graph = torch.cuda.CUDAGraph()\nwith torch.cuda.graph(graph):\n    y = x * 2\n    write(x.data_ptr(), 0, 4)  # bad\n"
+        return FREED, self.before() + made + ("graph = torch.cuda.CUDAGraph()\nwith torch.cuda.graph(graph):\n    y = x * 2  # bad\n    write(x.data_ptr(), 0, 4)  # bad\n"
                                               "graph.replay()\ntorch.cuda.synchronize()\ndel x  # freed\n"
                                               "for _ in range(%d):\n    torch.ones(300, device='cuda')\ngraph.replay()\ntorch.cuda.synchronize()\n" % self.random.randint(0, 50))
 
