@@ -112,6 +112,7 @@ struct sim_func {
 	_Atomic int carveout;
 	_Atomic int cluster_any;
 	int cluster_must;
+	int any_params;			/* they are not known: whatever a launch passes is accepted */
 	unsigned int cluster_fixed[3];	/* by __cluster_dims__; 0: none */
 	_Atomic int cluster_policy;
 };
