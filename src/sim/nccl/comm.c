@@ -247,11 +247,6 @@ STANDIN(int, ncclCommRevoke, (struct nccl_comm * comm, int flags))
 	return 0;
 }
 
-STANDIN_REFUSED(ncclCommGrow, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclCommGetUniqueId, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclCommSuspend, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclCommResume, NCCL_INVALID_USAGE)
-
 #define COMM_QUESTION(name, field)                                                        \
 	STANDIN(int, name, (const struct nccl_comm *comm, int *value))                    \
 	{                                                                                 \
