@@ -222,7 +222,8 @@ static void *nvml_alone(void)	/* without a driver, as in the probe */
 static void nvml_has_idle_gpus(void)
 {
 	unsigned long long memory[3];
-	int (*init)(unsigned int), (*count)(unsigned int *), (*device)(unsigned int, void **), (*info)(void *, unsigned long long *);
+	int (*init)(unsigned int), (*count)(unsigned int *), (*device)(unsigned int, void **),
+		(*info)(void *, unsigned long long *);
 	unsigned int n = 0;
 	void *lib = nvml_alone(), *gpu;
 

@@ -313,7 +313,8 @@ SIM_TEST(standins__what_is_not_modeled_fails_and_is_named_once, "tiny")
 		int status;
 	} rows[] = {
 		{"libcublas.so.12", "cublasSgemm_v2_64", 15}, {"libcublas.so.13", "cublasSgemm_v2_64", 15},
-		{"libcublasLt.so.13", "cublasLtMatrixTransform", 15}, {"libcudart.so.12", "cudaCreateTextureObject", 801},
+		{"libcublasLt.so.13", "cublasLtMatrixTransform", 15},
+		{"libcudart.so.12", "cudaCreateTextureObject", 801},
 		{"libcudart.so.13", "cudaMemcpy_ptds", 801}, {"libcudnn.so.9", "cudnnAddTensor", 3000},
 		{"libcufft.so.12", "cufftExecC2C", 16}, {"libcupti.so.13", "cuptiEventGetAttribute", 27},
 		{"libcurand.so.10", "curandGenerateUniform", 999}, {"libcusolver.so.12", "cusolverSpDcsrlsvqr", 9},
