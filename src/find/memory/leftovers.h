@@ -18,7 +18,10 @@ struct left {
 	size_t turns;			/* of how many, at the line that has most of it */
 	struct place most;		/* that line */
 	uint64_t most_bytes, most_blocks;
-	bool over;			/* its loop was over when memory ran out: it adds no more */
+	bool over;			/* its loop was over when memory ran out: it adds no more by itself */
+	bool again;			/* that loop, or one around it, would have added more */
+	bool built;			/* most of it is parts of models, or was allocated in constructors */
+	bool replaced;			/* what that line held was replaced by something larger, in so many turns */
 	bool *gone;			/* by index of the block: it belongs to this */
 };
 

@@ -33,8 +33,10 @@ struct search {
 	struct node *node;		/* all that are known, by lines, oldest first */
 	size_t n_nodes;
 	uint64_t failed;		/* lines_hash of the request that failed */
+	struct piece request;		/* what it would have been */
 	bool in_backward;
 	const struct cw_freed *const *freed;
+	uint64_t frees_since;		/* ticks: earlier ones were forgotten; 0: none were */
 	struct entry *went;		/* freed before the failure, of earlier turns; `block`: index into `freed` */
 	size_t n_went;
 };
@@ -43,14 +45,23 @@ struct search {
 struct tally { struct place place; uint64_t bytes, blocks; size_t turns; };
 struct tallies { struct tally *list; size_t n; };
 
-/* The blocks of one stack of lines, from `first` to `end`; `turns` 1: of one try. `released`: once an activation, but its graph has gone. */
-struct pile { size_t first, end, turns; bool released; };
+/* The blocks of one stack of lines, from `first` to `end`; `turns` 1: of one try. `released`: once an activation, but its graph has gone.
+ * `replaced`: each turn freed some and made larger ones instead; `turns` of these are known. */
+struct pile { size_t first, end, turns; bool released, replaced; };
 
 /* leftovers.c */
 struct tally *tally_of(struct tallies *t, const struct place *place);
 void left_add(struct search *s, struct left *l, struct tallies *lines, const struct entry *e, const struct pile *p);
 int entry_by_path(const void *a, const void *b);
 bool is_part_of_model(enum ledger_kind kind);
+
+/* leftovers_held.c: of the blocks `e` of one stack of lines, and of those that the lines have freed. */
+struct held_by_line {
+	bool window;			/* blocks of earlier turns are freed while the lines go on, about one for each new one */
+	size_t rises;			/* turns after which the lines held more bytes than before, since the first of these frees; 0: not in most turns,
+					 * or once they held less */
+};
+struct held_by_line held_by_line(const struct search *s, const struct entry *e, size_t n);
 
 /* leftovers_graphs.c */
 void graphs_find_nodes(struct search *s);
