@@ -81,7 +81,7 @@ def cat_sessions(dice, size, memory):
     """A cache of keys and values per conversation, extended by torch.cat in every turn of it; none ever ends."""
     layers, dim, batch = size.choice((4, 6, 8)), size.choice((512, 768, 1024)), size.choice((1, 2, 4, 8))
     prompt, sessions = size.choice((64, 200, 500, 1000)), size.choice((1, 4, 8, 16, 40))
-    turns = size.choice((8, 15, 30, 60))
+    turns = sessions * size.choice((3, 5, 12))
     each = 4 * 2 * layers * dim                             # bytes of a token
     prompt = max(8, int(memory / each / batch / turns) // 8 * 8) if size.random() < 0.6 else prompt
     batch = max(1, int(memory / each / prompt / turns)) if batch * prompt * each * 400 < memory else batch
@@ -145,7 +145,8 @@ def cat_sessions(dice, size, memory):
 def cat_store(dice, size, memory):
     """The same without a model: each session's keys and values are two tensors per layer, which grow by torch.cat."""
     layers, heads, width = size.choice((2, 8, 24)), size.choice((8, 16, 32)), size.choice((64, 128))
-    sessions, turns = size.choice((4, 16, 64, 200)), size.choice((10, 30, 100))
+    sessions = size.choice((4, 16, 64, 200))
+    turns = sessions * size.choice((3, 5, 12))
     tokens = max(1, int(memory / (2 * 2 * layers * heads * width * turns)))
     # a short-lived copy beside the new one is what leaves gaps
     scratch = dice.choice(("", "            scaled = (k * 0.125).contiguous()\n            del scaled\n"))
@@ -710,9 +711,9 @@ def build():
 def evaluate(model, steps):
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(steps):
-        loss = model(torch.randn($BATCH, $DIM, device="cuda")).pow(2).mean()
+        loss = model(torch.randn($BATCH, $DIM, device="cuda")).pow(2).mean()  #@build
         opt.zero_grad()
-        loss.backward()
+        loss.backward()  #@build
         opt.step()
     return loss
 

@@ -1383,6 +1383,34 @@ static void leftovers__a_tensor_that_is_extended_is_left_by_all_turns(void **sta
 	release(&x);
 }
 
+/* The turn has replaced its tensor before it runs out of memory elsewhere. */
+static void leftovers__what_the_current_turn_has_extended_grows(void **state)
+{
+	struct cw_freed *was;
+	struct made x;
+
+	(void)state;
+	for (uint64_t elsewhere = 0; elsewhere <= MIB; elsewhere += MIB) {
+		uint32_t in = 0;
+
+		setup(&x);
+		was = NULL;
+		for (uint32_t i = 1; i <= 9; i++) {
+			in = turn(&x, 0, BATCHES, i);
+			goes(&x, GIB + i * elsewhere, x.layer, in, 0);
+			if (was)
+				was->ticks = x.m.b.ticks + 2000;
+			if (i < 9)
+				was = goes(&x, i * GIB, x.keep, in, 0);
+			else
+				stays(&x, i * GIB, x.keep, in);
+		}
+		find(&x, fails(&x, x.work, in));
+		assert_int_equal(x.left.tensors.bytes, elsewhere ? 0 : 9 * GIB);
+		release(&x);
+	}
+}
+
 /* The last four results, of many sizes. */
 static void leftovers__a_window_of_many_sizes_leaves_none(void **state)
 {
@@ -1576,6 +1604,7 @@ int main(void)
 		cmocka_unit_test(leftovers__batches_that_grow_do_so_everywhere),
 		cmocka_unit_test(leftovers__entries_that_are_extended_in_turn_add_up),
 		cmocka_unit_test(leftovers__a_tensor_that_is_extended_is_left_by_all_turns),
+		cmocka_unit_test(leftovers__what_the_current_turn_has_extended_grows),
 		cmocka_unit_test(leftovers__a_window_of_many_sizes_leaves_none),
 		cmocka_unit_test(leftovers__objects_that_are_built_may_all_be_needed),
 		cmocka_unit_test(leftovers__operators_are_no_work_with_a_model),

@@ -33,6 +33,7 @@ static bool is_of_other_thread(const struct search *s, uint32_t stack)
 	return x && s->loops.worker && !s->loops.workers && stacks_begin_apart(s->trace, x, s->loops.worker);
 }
 
+/* Was it allocated in a turn, and in an earlier one? */
 static bool entry_of(struct search *s, struct entry *e, const struct piece *p)
 {
 	uint8_t all = s->loops.any_model ? LOOP_AROUND_MODEL : 0;
@@ -155,7 +156,7 @@ static bool adds(const struct search *s, const struct entry *e, size_t n, struct
 	if (is_over(s, &e[n - 1]) && is_long_over(s, &e[n - 1]) && !was_cut_short(s, last->step[last->n - 1].loop))
 		return false;
 	held = held_by_line(s, e, n);
-	p->replaced = held.rises && s->out->grown.alone && (turns < 2 || held.window);
+	p->replaced = !e->graph && held.rises && s->out->grown.alone && (turns < 2 || held.window);
 	p->turns = p->replaced ? held.rises : turns;
 	return p->replaced || (turns > 1 && !held.window);
 }
@@ -355,6 +356,29 @@ static size_t drop_parts_of_models(struct search *s, struct entry *e, size_t n)
 	return left;
 }
 
+/* The current turn may have replaced what it found before it ran out of memory: then the lines that grow have no block of an earlier turn.
+ * `current`: the entries of this turn. Returns how many entries there are now. */
+static size_t add_replaced_now(struct search *s, struct entry *e, size_t n, struct entry *current, size_t n_current)
+{
+	size_t all = n;
+
+	xsort(current, n_current, sizeof(*current), by_lines_and_path);
+	for (size_t i = 0, end; i < n_current; i = end) {
+		bool earlier = false;
+		struct pile p;
+
+		for (end = i; end < n_current && current[end].lines == current[i].lines && current[end].graph == current[i].graph; end++)
+			;
+		for (size_t k = 0; k < n && !earlier; k++)
+			earlier = e[k].lines == current[i].lines;
+		if (earlier || is_part_of_model(kind_of_entry(s, &current[i])) || !adds(s, current + i, end - i, &p))
+			continue;
+		memcpy(e + all, current + i, (end - i) * sizeof(*e));
+		all += end - i;
+	}
+	return all;
+}
+
 /* Where backward frees graphs, a single tensor per turn is not a graph: a graph would also have kept what its operations need. Detaching
  * a tensor frees nothing. */
 static bool is_result_alone(const struct search *s, const struct pile *p)
@@ -423,10 +447,10 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 			   .in_backward = failure_in_backward(t, f),
 			   .failed = lines_hash(t, f->stack),
 			   .request = {.stack = f->stack, .kind = CW_MEM_TORCH, .device = m->device}};
-	struct entry *e = xcalloc(m->torch.n + 1, sizeof(*e));
+	struct entry *e = xcalloc(m->torch.n + 1, sizeof(*e)), *current = xcalloc(m->torch.n + 1, sizeof(*e));
 	struct turn turn[CW_LOOP_TURNS];
 	uint32_t failed = f->stack ? f->stack : f->forward_stack;
-	size_t n, entries = 0, len;
+	size_t n, entries = 0, n_current = 0, len;
 
 	*l = (struct leftovers){.known = trace_chunk(t, CW_CHUNK_LOOPS, &len) && trace_chunk(t, CW_CHUNK_TURNS, &len),
 				.exact = !trace_header(t)->lost_turns};
@@ -444,14 +468,20 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 	for (uint32_t i = 0; i < s.now.n; i++)
 		l->turned |= s.now.step[i].turn > 1;
 	for (size_t i = 0; l->known && i < m->torch.n; i++)
-		if (entry_of(&s, &e[entries], &m->torch.list[i]))
+		if (entry_of(&s, &e[entries], &m->torch.list[i])) {
 			e[entries++].block = i;
+		} else if (e[entries].path.n) {
+			current[n_current] = e[entries];
+			current[n_current++].block = i;
+		}
 	find_went(&s);
 	grown_find(&s, e, entries, s.failed, f->request_bytes);
 	entries = drop_parts_of_models(&s, e, entries);
+	entries = add_replaced_now(&s, e, entries, current, n_current);
 	sort_out(&s, e, entries, f);
 	l->run_again = bytes_run_again(&s);
 	free(e);
+	free(current);
 	free(s.went);
 	free(s.run);
 	free(s.node);

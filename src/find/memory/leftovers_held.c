@@ -81,11 +81,12 @@ static bool is_window(const struct life *life, size_t n, size_t live, uint64_t f
 	return first != UINT64_MAX && live <= 2 * there;
 }
 
-/* Bytes are compared where a turn allocates its first block: what the turn before replaced has been freed by then. */
-static size_t rises_since(const struct life *life, size_t n, uint64_t since)
+/* Bytes are compared where a turn allocates its first block: what the turn before replaced has been freed by then. What the sizes of blocks
+ * leave open (LEFT_UNSPLIT) is neither a rise nor a fall. */
+static size_t rises_since(const struct life *life, size_t n, size_t live, uint64_t since)
 {
 	struct life *gone = xcalloc(n + 1, sizeof(*gone));
-	uint64_t held = 0, before = 0;
+	uint64_t held = 0, before = 0, first = 0, open = 0;
 	size_t up = 0, turns = 0, freed = 0;
 	bool down = false;
 
@@ -95,16 +96,18 @@ static size_t rises_since(const struct life *life, size_t n, uint64_t since)
 	for (size_t i = 0; i < n && !down; held += life[i++].size) {
 		for (; freed < n && gone[freed].freed <= life[i].made; freed++)
 			held -= gone[freed].size;
-		if (!i || life[i].made < since || path_order(life[i - 1].path, life[i].path) == 0)
-			continue;
-		if (turns++) {
-			up += held > before;
-			down = held < before;
+		if (i && life[i].made >= since && path_order(life[i - 1].path, life[i].path) != 0) {
+			first = turns ? first : held;
+			up += turns && held > before;
+			down = turns && held + open < before;
+			before = held;
+			open = 0;
+			turns++;
 		}
-		before = held;
+		open += life[i].size > LEFT_UNSPLIT ? LEFT_UNSPLIT : 0;
 	}
 	free(gone);
-	return down || up < RISES || 2 * up < turns ? 0 : up;
+	return down || up < RISES || 2 * up < turns || before < first + live * LEFT_UNSPLIT ? 0 : up;
 }
 
 struct held_by_line held_by_line(const struct search *s, const struct entry *e, size_t n)
@@ -113,7 +116,7 @@ struct held_by_line held_by_line(const struct search *s, const struct entry *e, 
 	struct life *life = lives_of(s, e, n, &all);
 	uint64_t drop = first_drop(life, all), since = drop == UINT64_MAX ? 0 : drop;
 	struct held_by_line held = {.window = is_window(life, all, n, drop),
-				    .rises = rises_since(life, all, since > s->frees_since ? since : s->frees_since)};
+				    .rises = rises_since(life, all, n, since > s->frees_since ? since : s->frees_since)};
 
 	free(life);
 	return held;

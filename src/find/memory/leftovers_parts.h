@@ -49,6 +49,14 @@ struct tallies { struct tally *list; size_t n; };
  * `replaced`: each turn freed some and made larger ones instead; `turns` of these are known. */
 struct pile { size_t first, end, turns; bool released, replaced; };
 
+/* PyTorch splits off no piece of less than 1 MiB from a large block: one may be so much larger than what was asked for. */
+#define LEFT_UNSPLIT (1ull << 20)
+
+static inline bool left_same_size(uint64_t a, uint64_t b)
+{
+	return a == b || (a > LEFT_UNSPLIT && b > LEFT_UNSPLIT && (a > b ? a - b : b - a) < LEFT_UNSPLIT);
+}
+
 /* leftovers.c */
 struct tally *tally_of(struct tallies *t, const struct place *place);
 void left_add(struct search *s, struct left *l, struct tallies *lines, const struct entry *e, const struct pile *p);
