@@ -1457,6 +1457,31 @@ static void leftovers__objects_that_are_built_may_all_be_needed(void **state)
 	release(&x);
 }
 
+/* Experts that are made when needed: the model goes on after each. What it returns is the last that it allocates. */
+static void leftovers__what_a_model_keeps_for_itself_may_be_needed(void **state)
+{
+	struct made x;
+
+	(void)state;
+	for (int result = 0; result < 2; result++) {
+		setup(&x);
+		for (uint32_t i = 1; i <= 9; i++) {
+			uint32_t in = turn(&x, 0, BATCHES, i);
+
+			if (!result)
+				stays(&x, 4 * GIB, x.embed, in);
+			goes(&x, GIB, x.layer, in, 0);
+			if (result)
+				stays(&x, 4 * GIB, x.head, in);
+		}
+		find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 10)));
+		assert_int_equal(x.left.tensors.bytes, 36 * GIB);
+		assert_int_equal(x.left.tensors.built, !result);
+		assert_int_equal(x.left.exact, result);
+		release(&x);
+	}
+}
+
 /* Operators of a tensor are in a file that also runs backward: weights that are drawn in a loop are no work with a model. */
 static void leftovers__operators_are_no_work_with_a_model(void **state)
 {
@@ -1607,6 +1632,7 @@ int main(void)
 		cmocka_unit_test(leftovers__what_the_current_turn_has_extended_grows),
 		cmocka_unit_test(leftovers__a_window_of_many_sizes_leaves_none),
 		cmocka_unit_test(leftovers__objects_that_are_built_may_all_be_needed),
+		cmocka_unit_test(leftovers__what_a_model_keeps_for_itself_may_be_needed),
 		cmocka_unit_test(leftovers__operators_are_no_work_with_a_model),
 		cmocka_unit_test(leftovers__two_sizes_are_no_growth),
 		cmocka_unit_test(leftovers__models_of_earlier_trials_add_up),

@@ -393,6 +393,7 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 	struct tallies lines[2] = {{xcalloc(s->m->torch.n + 1, sizeof(struct tally)), 0},
 				   {xcalloc(s->m->torch.n + 1, sizeof(struct tally)), 0}};
 	size_t piles = find_piles(s, e, n, pile), n_graph = 0, n_activations = 0;
+	bool *own = kept_by_models(s, e, n);
 	uint64_t inputs = 0, built = 0;
 	struct gone known;
 	bool gone;
@@ -414,7 +415,7 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 		for (size_t k = pile[i].first; of_graph && !is_graph && k < pile[i].end; k++)
 			inputs += s->m->torch.list[e[k].block].size;
 		for (size_t k = pile[i].first; !of_graph && k < pile[i].end; k++)
-			built += is_built(s, &s->m->torch.list[e[k].block]) ? s->m->torch.list[e[k].block].size : 0;
+			built += own[k] || is_built(s, &s->m->torch.list[e[k].block]) ? s->m->torch.list[e[k].block].size : 0;
 		if (pile[i].released && !known.by_frees)	/* unless it is an attribute of the user's own autograd function, which is kept by its node */
 			s->out->exact = false;
 	}
@@ -433,6 +434,7 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 	free(graph);
 	free(activation);
 	free(pile);
+	free(own);
 	free(lines[0].list);
 	free(lines[1].list);
 }

@@ -20,7 +20,7 @@ struct left {
 	uint64_t most_bytes, most_blocks;
 	bool over;			/* its loop was over when memory ran out: it adds no more by itself */
 	bool again;			/* that loop, or one around it, would have added more */
-	bool built;			/* most of it is parts of models, or was allocated in constructors */
+	bool built;			/* most of it is parts of models, or was allocated in constructors, or by a model for itself */
 	bool replaced;			/* what that line held was replaced by something larger, in so many turns */
 	bool *gone;			/* by index of the block: it belongs to this */
 };

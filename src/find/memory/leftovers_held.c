@@ -81,14 +81,14 @@ static bool is_window(const struct life *life, size_t n, size_t live, uint64_t f
 	return first != UINT64_MAX && live <= 2 * there;
 }
 
-/* Bytes are compared where a turn allocates its first block: what the turn before replaced has been freed by then. What the sizes of blocks
- * leave open (LEFT_UNSPLIT) is neither a rise nor a fall. */
+/* Bytes are compared where a turn allocates its first block: what the turn before replaced has been freed by then. A fall that the sizes
+ * of blocks leave open (LEFT_UNSPLIT) is none if all rises together are more than that. */
 static size_t rises_since(const struct life *life, size_t n, size_t live, uint64_t since)
 {
 	struct life *gone = xcalloc(n + 1, sizeof(*gone));
 	uint64_t held = 0, before = 0, first = 0, open = 0;
 	size_t up = 0, turns = 0, freed = 0;
-	bool down = false;
+	bool down = false, fell = false;
 
 	for (size_t i = 0; i < n; i++)
 		gone[i] = life[i];
@@ -99,6 +99,7 @@ static size_t rises_since(const struct life *life, size_t n, size_t live, uint64
 		if (i && life[i].made >= since && path_order(life[i - 1].path, life[i].path) != 0) {
 			first = turns ? first : held;
 			up += turns && held > before;
+			fell |= turns && held < before;
 			down = turns && held + open < before;
 			before = held;
 			open = 0;
@@ -107,7 +108,8 @@ static size_t rises_since(const struct life *life, size_t n, size_t live, uint64
 		open += life[i].size > LEFT_UNSPLIT ? LEFT_UNSPLIT : 0;
 	}
 	free(gone);
-	return down || up < RISES || 2 * up < turns || before < first + live * LEFT_UNSPLIT ? 0 : up;
+	fell &= before < first + live * LEFT_UNSPLIT;
+	return down || fell || up < RISES || 2 * up < turns ? 0 : up;
 }
 
 struct held_by_line held_by_line(const struct search *s, const struct entry *e, size_t n)

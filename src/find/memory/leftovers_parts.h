@@ -84,6 +84,9 @@ struct gone graphs_are_gone(struct search *s, struct entry *kept, size_t n);
 void graphs_find_last(struct search *s, struct entry *kept, size_t n);
 bool graphs_mostly_run(const struct search *s, const struct entry *kept, size_t n);
 
+/* leftovers_inside.c: which of these a model kept for itself; the list is the caller's. */
+bool *kept_by_models(const struct search *s, const struct entry *e, size_t n);
+
 /* leftovers_tries.c: `now` is the failure; `lines` are those of tensors and of graphs. */
 void tries_add(struct search *s, const struct cw_failure *now, struct tallies *lines);
 
