@@ -1037,11 +1037,12 @@ static void text__the_last_run_that_failed_leads(void **state)
 }
 
 #define HELD(request, free, theirs, cached)                                                                                     \
-	FAILED("9", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " request                                     \
-		    " GiB. GPU 0 has a total capacity of 23.65 GiB of which " free " GiB is free. Process 22931 has " theirs     \
-		    " GiB memory in use. Including non-PyTorch memory, this process has 14.10 GiB memory in use. Of the "        \
-		    "allocated memory 9.02 GiB is allocated by PyTorch, and " cached                                             \
-		    " GiB is reserved by PyTorch but unallocated.")
+	FAILED("9", \
+	       "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " request \
+	       " GiB. GPU 0 has a total capacity of 23.65 GiB of which " free " GiB is free. Process 22931 has " theirs \
+	       " GiB memory in use. Including non-PyTorch memory, this process has 14.10 GiB memory in use. Of the " \
+	       "allocated memory 9.02 GiB is allocated by PyTorch, and " cached \
+	       " GiB is reserved by PyTorch but unallocated.")
 
 /* Memory of this process that is free and cached is another way out than to end the other one. */
 static void text__another_process_is_certain_only_if_the_cache_is_not_enough(void **state)

@@ -367,7 +367,9 @@ static size_t add_replaced_now(struct search *s, struct entry *e, size_t n, stru
 		bool earlier = false;
 		struct pile p;
 
-		for (end = i; end < n_current && current[end].lines == current[i].lines && current[end].graph == current[i].graph; end++)
+		for (end = i;
+		     end < n_current && current[end].lines == current[i].lines && current[end].graph == current[i].graph;
+		     end++)
 			;
 		for (size_t k = 0; k < n && !earlier; k++)
 			earlier = e[k].lines == current[i].lines;

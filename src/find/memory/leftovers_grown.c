@@ -74,7 +74,8 @@ void grown_find(struct search *s, const struct entry *kept, size_t n, uint64_t l
 			up &= sizes[end].size > sizes[end - 1].size;
 			steps += sizes[end].size > sizes[end - 1].size;
 			down |= sizes[end].size < sizes[end - 1].size;
-			most = sizes[end].size > sizes[end - 1].size + most ? sizes[end].size - sizes[end - 1].size : most;
+			most = sizes[end].size > sizes[end - 1].size + most ? sizes[end].size - sizes[end - 1].size
+									    : most;
 			same &= left_same_size(sizes[end].size, sizes[i].size);
 		}
 		if (end - i < GROWN_TURNS)

@@ -44,14 +44,16 @@ static struct inside *last_of_calls(const struct search *s, const struct entry *
 	for (size_t i = 0; i < n; i++)
 		list[all++] = (struct inside){e[i].path, inside_of(s, &e[i]), e[i].ticks};
 	for (size_t i = 0; i < s->n_went; i++)
-		list[all++] = (struct inside){s->went[i].path, caller_of(s, s->freed[s->went[i].block]->stack), s->went[i].ticks};
+		list[all++] = (struct inside){s->went[i].path, caller_of(s, s->freed[s->went[i].block]->stack),
+					      s->went[i].ticks};
 	xsort(list, all, sizeof(*list), by_call);
 	*calls = 0;
 	for (size_t i = 0; i < all; i++) {
 		if (!list[i].caller)
 			continue;
 		if (*calls && by_call(&list[*calls - 1], &list[i]) == 0)
-			list[*calls - 1].ticks = list[i].ticks > list[*calls - 1].ticks ? list[i].ticks : list[*calls - 1].ticks;
+			list[*calls - 1].ticks =
+				list[i].ticks > list[*calls - 1].ticks ? list[i].ticks : list[*calls - 1].ticks;
 		else
 			list[(*calls)++] = list[i];
 	}

@@ -216,7 +216,8 @@ static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint6
 		ways++;
 		enough = pool_printf(f->pool, "%s%s%s", enough, enough[0] ? " " : "", way[i].name);
 		if (!first || lasts(&way[i], further, allocated) > lasts(first, further, allocated) ||
-		    (lasts(&way[i], further, allocated) == lasts(first, further, allocated) && way[i].frees > first->frees))
+		    (lasts(&way[i], further, allocated) == lasts(first, further, allocated) &&
+		     way[i].frees > first->frees))
 			first = &way[i];
 	}
 	fact_set_number(f, FACT_room_ways, ways);
