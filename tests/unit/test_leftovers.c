@@ -1377,9 +1377,11 @@ static void leftovers__a_tensor_that_is_extended_is_left_by_all_turns(void **sta
 	release(&x);
 	extends_in_turn(&x, 1, 9, MIB);		/* the batches grow */
 	expect_none(&x);
+	assert_true(x.left.rising);
 	release(&x);
 	extends_in_turn(&x, 1, 3, 0);
 	expect_none(&x);
+	assert_false(x.left.rising);
 	release(&x);
 }
 

@@ -136,7 +136,7 @@ static bool is_long_over(const struct search *s, const struct entry *newest)
 
 /* Blocks of several earlier turns, up to one that is no longer ago than the turns are apart. What is made once, when it is first needed,
  * is not added in every turn. Where each turn replaces what it finds by something larger, a single block may be all that is left. */
-static bool adds(const struct search *s, const struct entry *e, size_t n, struct pile *p)
+static bool adds(struct search *s, const struct entry *e, size_t n, struct pile *p)
 {
 	const struct path *now = graph_waits_for_backward(s, e) ? &s->now_backward : &s->now, *last = &e[n - 1].path;
 	struct held_by_line held;
@@ -158,6 +158,7 @@ static bool adds(const struct search *s, const struct entry *e, size_t n, struct
 	held = held_by_line(s, e, n);
 	p->replaced = !e->graph && held.rises && s->out->grown.alone && (turns < 2 || held.window);
 	p->turns = p->replaced ? held.rises : turns;
+	s->out->rising |= !e->graph && held.rises && !p->replaced && (turns < 2 || held.window);
 	return p->replaced || (turns > 1 && !held.window);
 }
 

@@ -42,6 +42,7 @@ struct leftovers {
 	uint64_t tried;			/* bytes of both that are left of attempts that ran out of memory */
 	struct place try;		/* what the last of these had called, from where the program went on */
 	struct grown grown;		/* the line at which memory ran out */
+	bool rising;			/* a line that replaces what it holds by something larger does not count: others make more, too */
 	uint64_t built;			/* bytes of loops that only build something: these are not left behind */
 	uint64_t run_again;		/* bytes of loops that were run several times, by a loop that was not seen */
 };

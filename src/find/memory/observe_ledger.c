@@ -313,6 +313,7 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 	set_bytes(f, FACT_room_again, x->run_again);
 	set_bytes(f, FACT_room_built, x->built);
 	set_bytes(f, FACT_room_grown, x->grown.turns);
+	fact_set_flag(f, FACT_room_rising, x->rising);
 	set_bytes(f, FACT_room_grown_first, x->grown.first);
 	fact_set_flag(f, FACT_room_grown_alone, x->grown.alone);
 	struct way way[] = {
