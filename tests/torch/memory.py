@@ -4,6 +4,7 @@
 
     tests/torch/memory.py --seed 300 --count 60                  generated programs, real PyTorch on the simulated GPU
     tests/torch/memory.py --strangers [name…]                    those of memory_strangers, which people wrote
+    tests/torch/memory.py --variants --seed 300 --count 2 [story…]   programs whose variants deserve the same answer (memory_variants.py)
     tests/torch/memory.py --real --seed 300 --count 60           on this machine's GPU, with sizes for it
 
 --torch: a version to install as tests/torch/check.py does it, a folder that has PyTorch, or `installed`: the one that python3 finds.
@@ -13,6 +14,7 @@ do what its label says, which is the generator's fault.
 import argparse
 import collections
 import concurrent.futures
+import functools
 import json
 import os
 import re
@@ -26,6 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import check  # noqa: E402
 import memory_programs  # noqa: E402
+import memory_variants  # noqa: E402
 from memory_mistakes import CAPACITY, TOO_LARGE  # noqa: E402
 
 LIMIT = 120         # seconds a program, for each of those that share a GPU
@@ -133,13 +136,13 @@ class Runner:
         self.env["PYTHONPATH"] = os.pathsep.join([folder] + [p for p in [self.env.get("PYTHONPATH")] if p])
         self.env["CUWHY_TEST_TURN"] = os.path.join(folder, "turn")
 
-    def start(self, options, words, cwd=None):
-        return subprocess.run([self.cuwhy, "run", *self.gpu, *options, "--", sys.executable, *words], env=self.env, cwd=cwd, timeout=self.limit,
+    def start(self, options, words, cwd=None, gpu=None):
+        return subprocess.run([self.cuwhy, "run", *(["--gpu", gpu] if gpu else self.gpu), *options, "--", sys.executable, *words], env=self.env, cwd=cwd, timeout=self.limit,
                               capture_output=True, text=True, errors="replace", check=False)
 
-    def free(self):
+    def free(self, gpu=None):
         """Bytes of the card that a program can have."""
-        done = self.start([], ["-c", FREE])
+        done = self.start([], ["-c", FREE], gpu=gpu)
         if done.returncode:
             sys.exit("memory: cannot ask the GPU: " + done.stderr.strip())
         return int(done.stdout.split()[-1])
@@ -152,7 +155,7 @@ class Runner:
                     file.write(text)
             began = time.monotonic()
             try:
-                done = self.start(["--json", "--out", os.path.join(folder, "out")], [program.main, *program.arguments], folder)
+                done = self.start(["--json", "--out", os.path.join(folder, "out")], [program.main, *program.arguments], folder, program.gpu)
             except subprocess.TimeoutExpired:
                 return Result(program, folder, None, "", {}, time.monotonic() - began)
             found = [line for line in done.stderr.splitlines() if line.startswith('{"schema"')]
@@ -264,6 +267,19 @@ def table(results):
         print(("(%d) %s" % (i, short(row))).ljust(width + 6), " ".join("%4s" % (seen[row, column] or ".") for column in columns))
 
 
+def same_answers(results):
+    """How many programs get one answer in all of their variants."""
+    answers = {}
+    for r in results:
+        if r.program.story and not r.broken:
+            answers.setdefault(r.program.story, collections.Counter())[r.cause] += 1
+    for name, causes in answers.items():
+        if len(causes) > 1:
+            print("%-28s %s" % (name, ", ".join("%s %d" % (short(cause), n) for cause, n in causes.most_common())))
+    if answers:
+        print("same answer      " + percent(sum(len(causes) == 1 for causes in answers.values()), len(answers)))
+
+
 def summary(results):
     sound = [r for r in results if not r.broken]
     failing = [r for r in sound if r.causes]
@@ -276,6 +292,7 @@ def summary(results):
     print("line named       " + percent(sum(r.named for r in failing), len(failing)))
     print("certain wrong    " + percent(len(certain), sum(r.certainty == "certain" for r in sound)))
     print("likely wrong     " + percent(sum(not r.cause_right for r in likely), len(likely)))
+    same_answers(sound)
     broken = len(results) - len(sound)
     if broken:
         print("%d programs did not do what their labels say" % broken)
@@ -294,11 +311,12 @@ def arguments():
     parser.add_argument("--sample", action="store_true", help="the seeds that `make check-torch` runs")
     parser.add_argument("--only", help="programs with this mistake")
     parser.add_argument("--strangers", action="store_true", help="the programs of memory_strangers instead of generated ones")
+    parser.add_argument("--variants", action="store_true", help="five variants of each program of memory_variants")
     parser.add_argument("--list", action="store_true", help="print the programs and their labels, and run nothing")
     parser.add_argument("-j", type=int, default=os.cpu_count() or 1, dest="jobs")
     parser.add_argument("--json", help="write a line of JSON per program to this file")
     parser.add_argument("--keep", help="leave programs with wrong verdicts, and these, in this folder")
-    parser.add_argument("names", nargs="*", help="with --strangers: only those whose name contains one of these")
+    parser.add_argument("names", nargs="*", help="with --strangers, --variants: only those whose name contains one of these")
     return parser.parse_args()
 
 
@@ -321,6 +339,10 @@ def main():
     memory = runner.free()
     if args.strangers:
         programs = list(strangers(args.names, memory))
+    elif args.variants:
+        memory_of = functools.lru_cache(maxsize=None)(lambda card: runner.free("sim:" + card))
+        programs = [program for name in memory_variants.STORIES if not args.names or any(n in name for n in args.names)
+                    for seed in range(args.seed, args.seed + args.count) for program in memory_variants.variants(name, seed, memory_of)]
     else:
         seeds = SAMPLE if args.sample else range(args.seed, args.seed + args.count * args.step, args.step)
         programs = [memory_programs.generate(seed, memory, args.only) for seed in seeds]

@@ -41,6 +41,8 @@ class Program:
         self.name, self.files, self.label = name, files, label
         self.main = next(iter(files))       # the file to run
         self.arguments = list(arguments)
+        self.gpu = None             # another card than the one that is asked for
+        self.story = ""             # programs with the same one deserve the same answer
 
 
 def marked(files):

@@ -1330,6 +1330,178 @@ static void leftovers__batches_that_grow_do_so_everywhere(void **state)
 	release(&x);
 }
 
+/* Entries of a cache: each turn extends the one that was extended longest ago, and frees what it was before. Another line allocates as
+ * much in every turn, or `elsewhere` more than in the one before. */
+static void extends_in_turn(struct made *x, uint32_t entries, uint32_t turns, uint64_t elsewhere)
+{
+	struct cw_freed *was[32] = {NULL};
+
+	setup(x);
+	for (uint32_t i = 1; i <= turns; i++) {
+		uint32_t in = turn(x, 0, BATCHES, i);
+		uint64_t size = ((i - 1) / entries + 1) * GIB;
+
+		goes(x, GIB + i * elsewhere, x->layer, in, 0);
+		if (i + entries <= turns)
+			was[i] = goes(x, size, x->keep, in, 0);
+		else
+			stays(x, size, x->keep, in);
+		if (i > entries)
+			was[i - entries]->ticks = x->m.b.ticks + 1;
+	}
+	find(x, fails(x, x->work, turn(x, 0, BATCHES, turns + 1)));
+}
+
+static void leftovers__entries_that_are_extended_in_turn_add_up(void **state)
+{
+	struct made x;
+
+	(void)state;
+	extends_in_turn(&x, 4, 20, 0);
+	assert_int_equal(x.left.tensors.bytes, 4 * 5 * GIB);
+	assert_true(x.left.tensors.replaced);
+	assert_false(x.left.exact);		/* a program that needs longer and longer ones looks the same */
+	expect_gone(&x, &x.left.tensors);
+	release(&x);
+}
+
+static void leftovers__a_tensor_that_is_extended_is_left_by_all_turns(void **state)
+{
+	struct made x;
+
+	(void)state;
+	extends_in_turn(&x, 1, 9, 0);
+	assert_int_equal(x.left.tensors.bytes, 9 * GIB);
+	assert_int_equal(x.left.tensors.turns, 7);
+	assert_true(x.left.tensors.replaced);
+	release(&x);
+	extends_in_turn(&x, 1, 9, MIB);		/* the batches grow */
+	expect_none(&x);
+	assert_true(x.left.rising);
+	release(&x);
+	extends_in_turn(&x, 1, 3, 0);
+	expect_none(&x);
+	assert_false(x.left.rising);
+	release(&x);
+}
+
+/* The turn has replaced its tensor before it runs out of memory elsewhere. */
+static void leftovers__what_the_current_turn_has_extended_grows(void **state)
+{
+	struct cw_freed *was;
+	struct made x;
+
+	(void)state;
+	for (uint64_t elsewhere = 0; elsewhere <= MIB; elsewhere += MIB) {
+		uint32_t in = 0;
+
+		setup(&x);
+		was = NULL;
+		for (uint32_t i = 1; i <= 9; i++) {
+			in = turn(&x, 0, BATCHES, i);
+			goes(&x, GIB + i * elsewhere, x.layer, in, 0);
+			if (was)
+				was->ticks = x.m.b.ticks + 2000;
+			if (i < 9)
+				was = goes(&x, i * GIB, x.keep, in, 0);
+			else
+				stays(&x, i * GIB, x.keep, in);
+		}
+		find(&x, fails(&x, x.work, in));
+		assert_int_equal(x.left.tensors.bytes, elsewhere ? 0 : 9 * GIB);
+		release(&x);
+	}
+}
+
+/* The last four results, of many sizes. */
+static void leftovers__a_window_of_many_sizes_leaves_none(void **state)
+{
+	struct cw_freed *was[32] = {NULL};
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 20; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+		uint64_t size = (1 + i * 7 % 5) * GIB;
+
+		goes(&x, GIB, x.layer, in, 0);
+		if (i + 4 <= 20)
+			was[i] = goes(&x, size, x.keep, in, 0);
+		else
+			stays(&x, size, x.keep, in);
+		if (i > 4)
+			was[i - 4]->ticks = x.m.b.ticks + 1;
+	}
+	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 21)));
+	expect_none(&x);
+	release(&x);
+}
+
+/* Members of an ensemble: each turn builds one and runs it. */
+static void leftovers__objects_that_are_built_may_all_be_needed(void **state)
+{
+	struct made x;
+	uint32_t built;
+
+	(void)state;
+	setup(&x);
+	built = tb_stack(&x.m.b, "model.py:3:__init__", "train.py:21:main", NULL);
+	for (uint32_t i = 1; i <= 9; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		stays(&x, 4 * GIB, built, in);
+		goes(&x, GIB, x.layer, in, 0);
+	}
+	find(&x, fails(&x, built, turn(&x, 0, BATCHES, 10)));
+	assert_int_equal(x.left.tensors.bytes, 36 * GIB);
+	assert_false(x.left.exact);
+	release(&x);
+}
+
+/* Experts that are made when needed: the model goes on after each. What it returns is the last that it allocates. */
+static void leftovers__what_a_model_keeps_for_itself_may_be_needed(void **state)
+{
+	struct made x;
+
+	(void)state;
+	for (int result = 0; result < 2; result++) {
+		setup(&x);
+		for (uint32_t i = 1; i <= 9; i++) {
+			uint32_t in = turn(&x, 0, BATCHES, i);
+
+			if (!result)
+				stays(&x, 4 * GIB, x.embed, in);
+			goes(&x, GIB, x.layer, in, 0);
+			if (result)
+				stays(&x, 4 * GIB, x.head, in);
+		}
+		find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 10)));
+		assert_int_equal(x.left.tensors.bytes, 36 * GIB);
+		assert_int_equal(x.left.tensors.built, !result);
+		assert_int_equal(x.left.exact, result);
+		release(&x);
+	}
+}
+
+/* Operators of a tensor are in a file that also runs backward: weights that are drawn in a loop are no work with a model. */
+static void leftovers__operators_are_no_work_with_a_model(void **state)
+{
+	struct made x;
+	uint32_t minus;
+
+	(void)state;
+	setup(&x);
+	minus = tb_stack(&x.m.b, TORCH "_tensor.py:1000:__rsub__", "train.py:24:main", NULL);
+	for (uint32_t i = 1; i <= 9; i++) {
+		stays(&x, 4 * GIB, x.keep, turn(&x, 0, BATCHES, i));
+		goes(&x, GIB, minus, turn(&x, 0, BATCHES, i), 0);
+	}
+	find(&x, fails(&x, x.keep, turn(&x, 0, BATCHES, 10)));
+	assert_false(x.left.exact);
+	release(&x);
+}
+
 static void leftovers__two_sizes_are_no_growth(void **state)
 {
 	struct made x;
@@ -1363,6 +1535,30 @@ static void further__a_turn_of_the_innermost_loop_adds_what_the_last_ones_did(vo
 	assert_int_equal(next.loop.line, 7);
 	further_find(&next, x.t, &x.moment, &f, x.m.allocated - 20 * GIB, 10 * GIB);
 	assert_true(next.most_ever);	/* the peak came later */
+	release(&x);
+}
+
+/* Of the loops around the failure, the outer one has added more: 2 GiB in each of 9 turns, the inner one 3 GiB in one. */
+static void further__the_loop_that_has_added_the_most_counts(void **state)
+{
+	struct further next;
+	struct made x;
+	uint32_t batch;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 9; i++)
+		stays(&x, 2 * GIB, x.keep, turn(&x, 0, BATCHES, i));
+	batch = turn(&x, 0, BATCHES, 10);
+	stays(&x, 3 * GIB, x.layer, turn(&x, batch, LAYERS, 1));
+	struct cw_failure f = *fails(&x, x.layer, turn(&x, batch, LAYERS, 2));
+
+	find(&x, &f);
+	further_find(&next, x.t, &x.moment, &f, x.m.allocated, 20 * GIB);
+	assert_int_equal(next.turn, 2 * GIB);
+	assert_int_equal(next.turns, 9);
+	assert_int_equal(next.added, 18 * GIB);
+	assert_int_equal(next.loop.line, 18);
 	release(&x);
 }
 
@@ -1433,9 +1629,17 @@ int main(void)
 		cmocka_unit_test(leftovers__a_tensor_that_is_extended_grows),
 		cmocka_unit_test(leftovers__tensors_that_take_turns_at_growing_grow),
 		cmocka_unit_test(leftovers__batches_that_grow_do_so_everywhere),
+		cmocka_unit_test(leftovers__entries_that_are_extended_in_turn_add_up),
+		cmocka_unit_test(leftovers__a_tensor_that_is_extended_is_left_by_all_turns),
+		cmocka_unit_test(leftovers__what_the_current_turn_has_extended_grows),
+		cmocka_unit_test(leftovers__a_window_of_many_sizes_leaves_none),
+		cmocka_unit_test(leftovers__objects_that_are_built_may_all_be_needed),
+		cmocka_unit_test(leftovers__what_a_model_keeps_for_itself_may_be_needed),
+		cmocka_unit_test(leftovers__operators_are_no_work_with_a_model),
 		cmocka_unit_test(leftovers__two_sizes_are_no_growth),
 		cmocka_unit_test(leftovers__models_of_earlier_trials_add_up),
 		cmocka_unit_test(further__a_turn_of_the_innermost_loop_adds_what_the_last_ones_did),
+		cmocka_unit_test(further__the_loop_that_has_added_the_most_counts),
 		cmocka_unit_test(further__what_the_program_had_before_is_no_more_than_ever),
 		cmocka_unit_test(blame__callers_tell_two_paths_through_one_line_apart),
 		cmocka_unit_test(blame__where_is_the_line_that_adds_and_asked_the_one_that_failed),

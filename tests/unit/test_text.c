@@ -1036,6 +1036,22 @@ static void text__the_last_run_that_failed_leads(void **state)
 	expect_sure("$ python a.py\n" CPU_ONLY "$ ls\n" DEVICES, "cpu-only-build", SURE_CERTAIN, NULL);
 }
 
+#define HELD(request, free, theirs, cached)                                                                                     \
+	FAILED("9", \
+	       "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " request \
+	       " GiB. GPU 0 has a total capacity of 23.65 GiB of which " free " GiB is free. Process 22931 has " theirs \
+	       " GiB memory in use. Including non-PyTorch memory, this process has 14.10 GiB memory in use. Of the " \
+	       "allocated memory 9.02 GiB is allocated by PyTorch, and " cached \
+	       " GiB is reserved by PyTorch but unallocated.")
+
+/* Memory of this process that is free and cached is another way out than to end the other one. */
+static void text__another_process_is_certain_only_if_the_cache_is_not_enough(void **state)
+{
+	(void)state;
+	expect_sure(HELD("2.00", "1.10", "8.40", "4.60"), "oom-other-process", SURE_LIKELY, "oom-fragmentation");
+	expect_sure(HELD("2.00", "1.10", "8.40", "0.10"), "oom-other-process", SURE_CERTAIN, NULL);
+}
+
 /* A failed assertion belongs to the run that printed it, also after a later run began. */
 static void text__an_earlier_run_keeps_its_assertion(void **state)
 {
@@ -1280,6 +1296,7 @@ int main(void)
 		cmocka_unit_test(text__what_was_handled_does_not_lead),
 		cmocka_unit_test(restart__a_command_starts_a_program_and_a_look_does_not),
 		cmocka_unit_test(text__the_last_run_that_failed_leads),
+		cmocka_unit_test(text__another_process_is_certain_only_if_the_cache_is_not_enough),
 		cmocka_unit_test(text__an_earlier_run_keeps_its_assertion),
 		cmocka_unit_test(case__has_the_words_of_a_text_that_is_gone),
 		cmocka_unit_test(case__has_only_the_words_of_what_is_not_over),

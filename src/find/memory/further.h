@@ -3,7 +3,8 @@
  *
  * What would have let one request through need not have let the program go on. Two things are known of what was to come: if the
  * program once had more allocated than with this request, it has been through all of that; and a loop that has added memory in the
- * turns before the failure would have added as much in the next one.
+ * turns before the failure would have added as much in the next one. Something that is enough for fewer turns than the loop has made
+ * is no reason why it failed: nothing says that this was nearly the end.
  */
 #ifndef CUWHY_FURTHER_H
 #define CUWHY_FURTHER_H
@@ -12,7 +13,9 @@
 
 struct further {
 	bool most_ever;			/* with this request, more than the program ever had */
-	uint64_t turn;			/* bytes that a turn of the innermost loop adds, as far as it has turned and adds any */
+	uint64_t turn;			/* bytes that a turn of the loop around it adds that has added the most */
+	uint32_t turns;			/* that it has made before this one */
+	uint64_t added;			/* bytes that it has added in all of these */
 	struct place loop;		/* where that loop begins */
 };
 

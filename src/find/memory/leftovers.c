@@ -4,6 +4,7 @@
 #include "find/memory/leftovers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/pool.h"
@@ -32,6 +33,7 @@ static bool is_of_other_thread(const struct search *s, uint32_t stack)
 	return x && s->loops.worker && !s->loops.workers && stacks_begin_apart(s->trace, x, s->loops.worker);
 }
 
+/* Was it allocated in a turn, and in an earlier one? */
 static bool entry_of(struct search *s, struct entry *e, const struct piece *p)
 {
 	uint8_t all = s->loops.any_model ? LOOP_AROUND_MODEL : 0;
@@ -52,6 +54,7 @@ static void find_went(struct search *s)
 {
 	size_t n = trace_freed(s->trace, &s->freed);
 
+	s->frees_since = trace_header(s->trace)->n_blocks_freed > n && n ? s->freed[0]->ticks : 0;
 	s->went = xcalloc(n + 1, sizeof(*s->went));
 	for (size_t i = 0; i < n; i++) {
 		struct piece p = piece_of_freed(s->trace, s->freed[i]);
@@ -61,62 +64,6 @@ static void find_went(struct search *s)
 			continue;
 		s->went[s->n_went++].block = i;
 	}
-}
-
-/* A block of some lines, live or freed. */
-struct life { uint64_t made, freed; const struct path *path; };
-
-static int by_made(const void *a, const void *b)
-{
-	const struct life *x = a, *y = b;
-
-	return x->made < y->made ? -1 : x->made > y->made;
-}
-
-/* All blocks that the lines of this pile have allocated, oldest first. */
-static struct life *lives_of(const struct search *s, const struct entry *e, size_t n, size_t *all)
-{
-	struct life *life = xcalloc(n + s->n_went + 1, sizeof(*life));
-
-	*all = 0;
-	for (size_t i = 0; i < n; i++)
-		life[(*all)++] = (struct life){e[i].ticks, UINT64_MAX, &e[i].path};
-	for (size_t i = 0; i < s->n_went; i++)
-		if (s->went[i].lines == e->lines && s->went[i].graph == e->graph)
-			life[(*all)++] =
-				(struct life){s->went[i].ticks, s->freed[s->went[i].block]->ticks, &s->went[i].path};
-	xsort(life, *all, sizeof(*life), by_made);
-	return life;
-}
-
-/* Was it freed after two later turns had allocated theirs? */
-static bool is_dropped(const struct life *life, size_t n, size_t i)
-{
-	const struct path *turn = life[i].path;
-	size_t later = 0;
-
-	for (size_t k = i + 1; k < n && life[k].made <= life[i].freed && later < 2; k++) {
-		later += path_order(turn, life[k].path) < 0;
-		turn = path_order(turn, life[k].path) < 0 ? life[k].path : turn;
-	}
-	return later == 2;
-}
-
-/* Lines that keep something for a while and then drop it: a list of the last few values, a buffer that is overwritten. If there are many
- * more blocks now than when the first was dropped, it is a queue that grows. */
-static bool drops(const struct search *s, const struct entry *e, size_t n)
-{
-	size_t all, there = 0;
-	struct life *life = lives_of(s, e, n, &all);
-	uint64_t first = UINT64_MAX;
-
-	for (size_t i = 0; i < all; i++)
-		if (life[i].freed < first && is_dropped(life, all, i))
-			first = life[i].freed;
-	for (size_t i = 0; i < all; i++)
-		there += life[i].made <= first && life[i].freed >= first;
-	free(life);
-	return first != UINT64_MAX && n <= 2 * there;
 }
 
 static bool has_loop(const struct path *p, uint32_t loop)
@@ -132,6 +79,32 @@ static bool is_over(const struct search *s, const struct entry *e)
 	const struct path *now = graph_waits_for_backward(s, e) ? &s->now_backward : &s->now;
 
 	return !has_loop(now, e->path.step[e->path.n - 1].loop);
+}
+
+/* Are they of several turns of a loop that was still turning when memory ran out, if only the one around their own? */
+static bool adds_again(const struct search *s, const struct entry *e, size_t n)
+{
+	const struct path *now = graph_waits_for_backward(s, e) ? &s->now_backward : &s->now;
+
+	for (size_t i = 1; i < n; i++)
+		for (uint32_t k = 0; k < e[i].path.n && k < e[i - 1].path.n; k++) {
+			const struct loop_turn *a = &e[i - 1].path.step[k], *b = &e[i].path.step[k];
+
+			if (a->loop == b->loop && a->turn != b->turn && has_loop(now, a->loop))
+				return true;
+			if (a->loop != b->loop || a->turn != b->turn)
+				break;
+		}
+	return false;
+}
+
+/* The innermost loop around these blocks; 0 = only a function that calls itself. */
+static uint32_t loop_of(const struct entry *e)
+{
+	for (uint32_t i = e->path.n; i > 0; i--)
+		if (!(e->path.step[i - 1].loop & RECURSION))
+			return e->path.step[i - 1].loop;
+	return 0;
 }
 
 /* Did a thread that has nothing to do with the model run out of memory in this loop? Then the loop would have added more. */
@@ -162,26 +135,31 @@ static bool is_long_over(const struct search *s, const struct entry *newest)
 }
 
 /* Blocks of several earlier turns, up to one that is no longer ago than the turns are apart. What is made once, when it is first needed,
- * is not added in every turn. */
-static bool adds(const struct search *s, const struct entry *e, size_t n, size_t *turns)
+ * is not added in every turn. Where each turn replaces what it finds by something larger, a single block may be all that is left. */
+static bool adds(struct search *s, const struct entry *e, size_t n, struct pile *p)
 {
 	const struct path *now = graph_waits_for_backward(s, e) ? &s->now_backward : &s->now, *last = &e[n - 1].path;
+	struct held_by_line held;
 	uint32_t apart = 1;
+	size_t turns = 1;
 
-	*turns = 1;
 	for (size_t i = 1; i < n; i++) {
 		uint32_t between = path_turns_between(&e[i - 1].path, &e[i].path);
 
 		if (path_order(&e[i - 1].path, &e[i].path) == 0)
 			continue;
 		apart = between > apart ? between : apart;
-		++*turns;
+		turns++;
 	}
-	if (*turns < 2 || path_turns_between(last, now) > 2 * apart)
+	if (path_turns_between(last, now) > 2 * apart)
 		return false;
 	if (is_over(s, &e[n - 1]) && is_long_over(s, &e[n - 1]) && !was_cut_short(s, last->step[last->n - 1].loop))
 		return false;
-	return !drops(s, e, n);
+	held = held_by_line(s, e, n);
+	p->replaced = !e->graph && held.rises && s->out->grown.alone && (turns < 2 || held.window);
+	p->turns = p->replaced ? held.rises : turns;
+	s->out->rising |= !e->graph && held.rises && !p->replaced && (turns < 2 || held.window);
+	return p->replaced || (turns > 1 && !held.window);
 }
 
 struct tally *tally_of(struct tallies *t, const struct place *place)
@@ -216,31 +194,54 @@ void left_add(struct search *s, struct left *l, struct tallies *lines, const str
 		l->most_blocks = line->blocks;
 		l->turns = line->turns;
 		l->over = p->turns > 1 && is_over(s, &e[p->end - 1]);
+		l->again = p->turns > 1 && (p->replaced || !l->over || adds_again(s, e + p->first, p->end - p->first) ||
+					    was_cut_short(s, loop_of(&e[p->end - 1])));
+		l->replaced = p->replaced;
 	}
 }
 
-/* The innermost loop around these blocks; 0 = only a function that calls itself. */
-static uint32_t loop_of(const struct entry *e)
+bool is_part_of_model(enum ledger_kind kind)
 {
-	for (uint32_t i = e->path.n; i > 0; i--)
-		if (!(e->path.step[i - 1].loop & RECURSION))
-			return e->path.step[i - 1].loop;
-	return 0;
+	return kind == KIND_PARAMETERS || kind == KIND_GRADIENTS || kind == KIND_OPTIMIZER;
+}
+
+/* Is it a part of a model, or of another object that was under construction? */
+static bool is_built(const struct search *s, const struct piece *p)
+{
+	const struct cw_stack *stack = p->stack ? trace_stack(s->trace, p->stack) : NULL;
+	bool found = is_part_of_model(kinds_of(s->k, p));
+
+	for (uint32_t i = 0; stack && i < stack->n && !found; i++)
+		found = stack_owner(s->trace, stack, i) != OWNER_TORCH &&
+			!strcmp(function_base(trace_string(s->trace, stack->frame[i].function)), "__init__");
+	return found;
+}
+
+/* Was it freed in the loop, other than what constructors need for a moment? */
+static bool lets_go(const struct search *s, uint32_t loop, bool builds)
+{
+	for (size_t i = 0; i < s->n_went; i++) {
+		struct piece p = piece_of_freed(s->trace, s->freed[s->went[i].block]);
+
+		if (has_loop(&s->went[i].path, loop) && !(builds && is_built(s, &p)))
+			return true;
+	}
+	return false;
 }
 
 /* Before a program works with a model, a loop that frees nothing of what it allocates, and failed when it asked for more of the
- * same, builds something: a table, a cache, a data set on the GPU. As far as we know, all of that is needed. */
+ * same, builds something: a table, a cache, a data set on the GPU. So does one that constructs objects and failed in a constructor, the
+ * layers of a model for instance. As far as we know, all of that is needed. */
 static bool only_builds(const struct search *s, const struct entry *all, size_t n, const struct entry *e)
 {
+	bool builds = is_built(s, &s->m->torch.list[e->block]) && is_built(s, &s->request), more;
 	uint32_t loop = loop_of(e);
-	bool more = false;
 
 	if (e->graph || !loop || s->loops.any_model || s->loops.any_backward ||
-	    trace_header(s->trace)->minor < 6)	/* frees had no turns before */
+	    trace_header(s->trace)->minor < 6 ||	/* frees had no turns before */
+	    lets_go(s, loop, builds))
 		return false;
-	for (size_t i = 0; i < s->n_went; i++)
-		if (has_loop(&s->went[i].path, loop))
-			return false;
+	more = builds && has_loop(&s->now, loop);
 	for (size_t i = 0; i < n && !more; i++)
 		more = all[i].lines == s->failed && has_loop(&all[i].path, loop);
 	return more;
@@ -251,17 +252,20 @@ static size_t find_piles(struct search *s, struct entry *e, size_t n, struct pil
 	size_t piles = 0;
 
 	xsort(e, n, sizeof(*e), by_lines_and_path);
-	for (size_t i = 0, end, turns; i < n; i = end) {
+	for (size_t i = 0, end; i < n; i = end) {
+		struct pile p = {.first = i};
+
 		for (end = i; end < n && e[end].lines == e[i].lines && e[end].graph == e[i].graph; end++)
 			;
-		if (!adds(s, e + i, end - i, &turns))
+		p.end = end;
+		if (!adds(s, e + i, end - i, &p))
 			continue;
+		p.released = e[i].graph && graph_nodes_let_go(s, e[i].lines, p.turns);
 		if (only_builds(s, e, n, &e[i]))
 			for (size_t k = i; k < end; k++)
 				s->out->built += s->m->torch.list[e[k].block].size;
 		else
-			pile[piles++] =
-				(struct pile){i, end, turns, e[i].graph && graph_nodes_let_go(s, e[i].lines, turns)};
+			pile[piles++] = p;
 	}
 	return piles;
 }
@@ -279,11 +283,6 @@ static bool may_be_input(const struct entry *graph, size_t n, const struct entry
 static enum ledger_kind kind_of_entry(const struct search *s, const struct entry *e)
 {
 	return kinds_of(s->k, &s->m->torch.list[e->block]);
-}
-
-bool is_part_of_model(enum ledger_kind kind)
-{
-	return kind == KIND_PARAMETERS || kind == KIND_GRADIENTS || kind == KIND_OPTIMIZER;
 }
 
 static uint64_t bytes_of_kind(const struct search *s, enum ledger_kind kind)
@@ -358,6 +357,31 @@ static size_t drop_parts_of_models(struct search *s, struct entry *e, size_t n)
 	return left;
 }
 
+/* The current turn may have replaced what it found before it ran out of memory: then the lines that grow have no block of an earlier turn.
+ * `current`: the entries of this turn. Returns how many entries there are now. */
+static size_t add_replaced_now(struct search *s, struct entry *e, size_t n, struct entry *current, size_t n_current)
+{
+	size_t all = n;
+
+	xsort(current, n_current, sizeof(*current), by_lines_and_path);
+	for (size_t i = 0, end; i < n_current; i = end) {
+		bool earlier = false;
+		struct pile p;
+
+		for (end = i;
+		     end < n_current && current[end].lines == current[i].lines && current[end].graph == current[i].graph;
+		     end++)
+			;
+		for (size_t k = 0; k < n && !earlier; k++)
+			earlier = e[k].lines == current[i].lines;
+		if (earlier || is_part_of_model(kind_of_entry(s, &current[i])) || !adds(s, current + i, end - i, &p))
+			continue;
+		memcpy(e + all, current + i, (end - i) * sizeof(*e));
+		all += end - i;
+	}
+	return all;
+}
+
 /* Where backward frees graphs, a single tensor per turn is not a graph: a graph would also have kept what its operations need. Detaching
  * a tensor frees nothing. */
 static bool is_result_alone(const struct search *s, const struct pile *p)
@@ -372,7 +396,8 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 	struct tallies lines[2] = {{xcalloc(s->m->torch.n + 1, sizeof(struct tally)), 0},
 				   {xcalloc(s->m->torch.n + 1, sizeof(struct tally)), 0}};
 	size_t piles = find_piles(s, e, n, pile), n_graph = 0, n_activations = 0;
-	uint64_t inputs = 0;
+	bool *own = kept_by_models(s, e, n);
+	uint64_t inputs = 0, built = 0;
 	struct gone known;
 	bool gone;
 
@@ -392,10 +417,15 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 		left_add(s, of_graph ? &s->out->graphs : &s->out->tensors, &lines[of_graph], e, &pile[i]);
 		for (size_t k = pile[i].first; of_graph && !is_graph && k < pile[i].end; k++)
 			inputs += s->m->torch.list[e[k].block].size;
+		for (size_t k = pile[i].first; !of_graph && k < pile[i].end; k++)
+			built += own[k] || is_built(s, &s->m->torch.list[e[k].block]) ? s->m->torch.list[e[k].block].size : 0;
 		if (pile[i].released && !known.by_frees)	/* unless it is an attribute of the user's own autograd function, which is kept by its node */
 			s->out->exact = false;
 	}
 	if (inputs > s->out->graphs.bytes / 2)
+		s->out->exact = false;
+	s->out->tensors.built = built > s->out->tensors.bytes / 2;
+	if (s->out->tensors.replaced || s->out->tensors.built)	/* all of it may be needed */
 		s->out->exact = false;
 	if (!s->loops.any_model && !s->loops.any_backward)	/* it may build something that it needs */
 		s->out->exact = false;
@@ -407,6 +437,7 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 	free(graph);
 	free(activation);
 	free(pile);
+	free(own);
 	free(lines[0].list);
 	free(lines[1].list);
 }
@@ -419,11 +450,12 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 			   .m = m,
 			   .k = k,
 			   .in_backward = failure_in_backward(t, f),
-			   .failed = lines_hash(t, f->stack)};
-	struct entry *e = xcalloc(m->torch.n + 1, sizeof(*e));
+			   .failed = lines_hash(t, f->stack),
+			   .request = {.stack = f->stack, .kind = CW_MEM_TORCH, .device = m->device}};
+	struct entry *e = xcalloc(m->torch.n + 1, sizeof(*e)), *current = xcalloc(m->torch.n + 1, sizeof(*e));
 	struct turn turn[CW_LOOP_TURNS];
 	uint32_t failed = f->stack ? f->stack : f->forward_stack;
-	size_t n, entries = 0, len;
+	size_t n, entries = 0, n_current = 0, len;
 
 	*l = (struct leftovers){.known = trace_chunk(t, CW_CHUNK_LOOPS, &len) && trace_chunk(t, CW_CHUNK_TURNS, &len),
 				.exact = !trace_header(t)->lost_turns};
@@ -441,14 +473,20 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 	for (uint32_t i = 0; i < s.now.n; i++)
 		l->turned |= s.now.step[i].turn > 1;
 	for (size_t i = 0; l->known && i < m->torch.n; i++)
-		if (entry_of(&s, &e[entries], &m->torch.list[i]))
+		if (entry_of(&s, &e[entries], &m->torch.list[i])) {
 			e[entries++].block = i;
+		} else if (e[entries].path.n) {
+			current[n_current] = e[entries];
+			current[n_current++].block = i;
+		}
 	find_went(&s);
 	grown_find(&s, e, entries, s.failed, f->request_bytes);
 	entries = drop_parts_of_models(&s, e, entries);
+	entries = add_replaced_now(&s, e, entries, current, n_current);
 	sort_out(&s, e, entries, f);
 	l->run_again = bytes_run_again(&s);
 	free(e);
+	free(current);
 	free(s.went);
 	free(s.run);
 	free(s.node);

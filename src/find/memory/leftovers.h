@@ -18,7 +18,10 @@ struct left {
 	size_t turns;			/* of how many, at the line that has most of it */
 	struct place most;		/* that line */
 	uint64_t most_bytes, most_blocks;
-	bool over;			/* its loop was over when memory ran out: it adds no more */
+	bool over;			/* its loop was over when memory ran out: it adds no more by itself */
+	bool again;			/* that loop, or one around it, would have added more */
+	bool built;			/* most of it is parts of models, or was allocated in constructors, or by a model for itself */
+	bool replaced;			/* what that line held was replaced by something larger, in so many turns */
 	bool *gone;			/* by index of the block: it belongs to this */
 };
 
@@ -39,6 +42,7 @@ struct leftovers {
 	uint64_t tried;			/* bytes of both that are left of attempts that ran out of memory */
 	struct place try;		/* what the last of these had called, from where the program went on */
 	struct grown grown;		/* the line at which memory ran out */
+	bool rising;			/* a line that replaces what it holds by something larger does not count: others make more, too */
 	uint64_t built;			/* bytes of loops that only build something: these are not left behind */
 	uint64_t run_again;		/* bytes of loops that were run several times, by a loop that was not seen */
 };

@@ -107,10 +107,9 @@ static bool turn_starts_after(const struct entry *e, size_t n, uint64_t ticks)
  * be told from tensors that outlived them. */
 struct gone graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 {
-	size_t frees = trace_freed(s->trace, &s->freed), went_n = 0;
+	size_t went_n = 0;
 	struct entry *went = xcalloc(s->n_went + 1, sizeof(*went));
 	double stay = 0, left = 0, waited = 0;
-	uint64_t covered = trace_header(s->trace)->n_blocks_freed > frees && frees ? s->freed[0]->ticks : 0;
 
 	for (size_t i = 0; i < s->n_went; i++)
 		if (s->went[i].graph)
@@ -129,8 +128,8 @@ struct gone graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 			j++;
 		for (first = j; j < went_n && !entry_by_path(&went[j], &kept[i]); j++)
 			last = went[j].ticks > last ? went[j].ticks : last;
-		if (!turn_starts_after(kept + i, end - i, covered) ||
-		    !turn_starts_after(went + first, j - first, covered))
+		if (!turn_starts_after(kept + i, end - i, s->frees_since) ||
+		    !turn_starts_after(went + first, j - first, s->frees_since))
 			continue;
 		for (size_t w = first; w < j; w++)
 			if (s->freed[went[w].block]->ticks > last) {

@@ -40,31 +40,56 @@ static size_t sizes_in_turns(const struct search *s, const struct entry *kept, s
 #define GROWN_TURNS 3		/* two sizes always differ in some direction */
 #define GROWN_STEPS 3		/* up, where it also stays the same: several take turns at growing */
 
-/* `request`: what the line `lines` asked for when memory ran out. */
+/* What a batch is made of, and not what an update of the model needs for a moment. */
+static bool is_of_batch(struct search *s, uint64_t lines, const struct entry *kept, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (kept[i].lines == lines)
+			return !is_part_of_model(kinds_of(s->k, &s->m->torch.list[kept[i].block]));
+	for (size_t i = 0; i < s->n_went; i++)
+		if (s->went[i].lines == lines) {
+			struct piece p = piece_of_freed(s->trace, s->freed[s->went[i].block]);
+			enum ledger_kind kind = kinds_of(s->k, &p);
+
+			return kind == KIND_OTHER || kind == KIND_ACTIVATIONS;
+		}
+	return false;
+}
+
+/* A tensor that is extended grows by no more than another line makes in every turn. Where batches grow, no line makes as much as they
+ * grow by, unless most lines make as much as ever.
+ * `request`: what the line `lines` asked for when memory ran out. */
 void grown_find(struct search *s, const struct entry *kept, size_t n, uint64_t lines, uint64_t request)
 {
 	struct size_in_turn *sizes = xcalloc(n + s->n_went + 1, sizeof(*sizes));
 	size_t all = sizes_in_turns(s, kept, n, sizes), steady = 0, growing = 0;
+	uint64_t by = 0, fed = 0;
 
 	for (size_t i = 0, end; i < all; i = end) {
 		bool up = true, same = true, down = false;
+		uint64_t most = 0;
 		size_t steps = 0;
 
 		for (end = i + 1; end < all && sizes[end].lines == sizes[i].lines; end++) {
 			up &= sizes[end].size > sizes[end - 1].size;
 			steps += sizes[end].size > sizes[end - 1].size;
 			down |= sizes[end].size < sizes[end - 1].size;
-			same &= sizes[end].size == sizes[end - 1].size;
+			most = sizes[end].size > sizes[end - 1].size + most ? sizes[end].size - sizes[end - 1].size
+									    : most;
+			same &= left_same_size(sizes[end].size, sizes[i].size);
 		}
 		if (end - i < GROWN_TURNS)
 			continue;
 		up |= steps >= GROWN_STEPS && !down;
 		growing += up;
 		steady += same;
+		by = up && most > by ? most : by;
+		if (same && sizes[i].size > fed && is_of_batch(s, sizes[i].lines, kept, n))
+			fed = sizes[i].size;
 		if (up && sizes[i].lines == lines && request >= sizes[end - 1].size && request > sizes[i].size)
 			s->out->grown = (struct grown){.turns = end - i, .first = sizes[i].size};
 	}
-	s->out->grown.alone = steady >= growing;
+	s->out->grown.alone = steady >= growing || (by && (fed >= by || left_same_size(fed, by)));
 	free(sizes);
 }
 

@@ -33,8 +33,10 @@ struct search {
 	struct node *node;		/* all that are known, by lines, oldest first */
 	size_t n_nodes;
 	uint64_t failed;		/* lines_hash of the request that failed */
+	struct piece request;		/* what it would have been */
 	bool in_backward;
 	const struct cw_freed *const *freed;
+	uint64_t frees_since;		/* ticks: earlier ones were forgotten; 0: none were */
 	struct entry *went;		/* freed before the failure, of earlier turns; `block`: index into `freed` */
 	size_t n_went;
 };
@@ -43,14 +45,31 @@ struct search {
 struct tally { struct place place; uint64_t bytes, blocks; size_t turns; };
 struct tallies { struct tally *list; size_t n; };
 
-/* The blocks of one stack of lines, from `first` to `end`; `turns` 1: of one try. `released`: once an activation, but its graph has gone. */
-struct pile { size_t first, end, turns; bool released; };
+/* The blocks of one stack of lines, from `first` to `end`; `turns` 1: of one try. `released`: once an activation, but its graph has gone.
+ * `replaced`: each turn freed some and made larger ones instead; `turns` of these are known. */
+struct pile { size_t first, end, turns; bool released, replaced; };
+
+/* PyTorch splits off no piece of less than 1 MiB from a large block: one may be so much larger than what was asked for. */
+#define LEFT_UNSPLIT (1ull << 20)
+
+static inline bool left_same_size(uint64_t a, uint64_t b)
+{
+	return a == b || (a > LEFT_UNSPLIT && b > LEFT_UNSPLIT && (a > b ? a - b : b - a) < LEFT_UNSPLIT);
+}
 
 /* leftovers.c */
 struct tally *tally_of(struct tallies *t, const struct place *place);
 void left_add(struct search *s, struct left *l, struct tallies *lines, const struct entry *e, const struct pile *p);
 int entry_by_path(const void *a, const void *b);
 bool is_part_of_model(enum ledger_kind kind);
+
+/* leftovers_held.c: of the blocks `e` of one stack of lines, and of those that the lines have freed. */
+struct held_by_line {
+	bool window;			/* blocks of earlier turns are freed while the lines go on, about one for each new one */
+	size_t rises;			/* turns after which the lines held more bytes than before, since the first of these frees; 0: not in most turns,
+					 * or once they held less */
+};
+struct held_by_line held_by_line(const struct search *s, const struct entry *e, size_t n);
 
 /* leftovers_graphs.c */
 void graphs_find_nodes(struct search *s);
@@ -64,6 +83,9 @@ struct gone {
 struct gone graphs_are_gone(struct search *s, struct entry *kept, size_t n);
 void graphs_find_last(struct search *s, struct entry *kept, size_t n);
 bool graphs_mostly_run(const struct search *s, const struct entry *kept, size_t n);
+
+/* leftovers_inside.c: which of these a model kept for itself; the list is the caller's. */
+bool *kept_by_models(const struct search *s, const struct entry *e, size_t n);
 
 /* leftovers_tries.c: `now` is the failure; `lines` are those of tensors and of graphs. */
 void tries_add(struct search *s, const struct cw_failure *now, struct tallies *lines);

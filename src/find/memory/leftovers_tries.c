@@ -127,7 +127,7 @@ static void add_try(struct search *s, const struct try *x, struct tallies *lines
 	}
 	for (size_t i = 0; i < n; i++) {
 		left_add(s, graph ? &s->out->graphs : &s->out->tensors, &lines[graph],
-			 &(struct entry){.block = block[i]}, &(struct pile){0, 1, 1, false});
+			 &(struct entry){.block = block[i]}, &(struct pile){.end = 1, .turns = 1});
 		s->out->tried += s->m->torch.list[block[i]].size;
 	}
 	free(block);

@@ -30,18 +30,20 @@ bool stacks_begin_apart(const struct trace *t, const struct cw_stack *a, const s
 	       !frame_same_function(t, stack_outer_frame(a, 0), stack_outer_frame(b, 0));
 }
 
-/* This file of PyTorch calls modules, and also moves them to a device. */
-static bool is_moved(const struct trace *t, const struct cw_frame *f)
+/* One of PyTorch's files calls modules, and also moves them to a device; another runs backward, and also operators of tensors. */
+static bool is_beside(const struct trace *t, const struct cw_frame *f)
 {
-	return strstr(trace_string(t, f->file), "torch/nn/modules/module.py") &&
-	       !strstr(trace_string(t, f->function), "call");
+	const char *file = trace_string(t, f->file), *function = trace_string(t, f->function);
+
+	return (strstr(file, "torch/nn/modules/module.py") && !strstr(function, "call")) ||
+	       (strstr(file, "torch/_tensor.py") && strcmp(function_base(function), "backward") != 0);
 }
 
 uint32_t stack_outermost_of(const struct trace *t, const struct cw_stack *s, const char *const *parts)
 {
 	for (uint32_t i = s->n; i > 0; i--)
 		for (size_t k = 0; parts[k]; k++)
-			if (strstr(trace_string(t, s->frame[i - 1].file), parts[k]) && !is_moved(t, &s->frame[i - 1]))
+			if (strstr(trace_string(t, s->frame[i - 1].file), parts[k]) && !is_beside(t, &s->frame[i - 1]))
 				return i - 1;
 	return s->n;
 }

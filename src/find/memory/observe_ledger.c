@@ -144,6 +144,8 @@ static void fill_leftovers(struct casefile *f, struct trace *t, const struct led
 	if (line && line->made)
 		set_bytes(f, FACT_grow_made, line->made);
 	set_bytes(f, FACT_grow_turns, x->tensors.turns);
+	fact_set_flag(f, FACT_grow_replaced, x->tensors.replaced);
+	fact_set_flag(f, FACT_grow_built, x->tensors.built);
 	set_bytes(f, FACT_grow_each, x->tensors.most_bytes / x->tensors.turns);
 	f->blamed[BLAMED_growth] = line_with_callers(f, t, &x->tensors.most);
 }
@@ -174,17 +176,30 @@ static void fill_retention(struct casefile *f, const struct incident *i, struct 
 	set_bytes(f, FACT_grow_each, g->bytes / g->count);
 }
 
-/* Something that could have been freed, and what would have remained. */
+/* Something that could have been freed, and what would have remained. `again`: every turn would leave as much. */
 struct way { const char *name; enum fact_id fact; bool known; uint64_t frees; int64_t spare; bool again; };
 
+/* If the loop has brought the program to more memory than ever before, what is freed once helps for some more turns, unless the loop was
+ * about to end. */
+static bool only_postpones(const struct way *w, const struct further *further)
+{
+	return !w->again && further->most_ever && (uint64_t)w->spare < further->added;
+}
+
+/* The program would have gone on for as long again as it has, or has been through all of this before. */
+static bool lasts(const struct way *w, const struct further *further, uint64_t allocated)
+{
+	return w->again || !further->most_ever || (uint64_t)w->spare >= allocated;
+}
+
 /* What several earlier turns left (`again`) would come back at the same rate. Anything smaller that is freed only once would have helped
- * for fewer turns than the program has made. And if the loop has brought the program to more memory than ever before, freeing too little
- * for one more turn does not help either, unless that turn was the last. */
-static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint64_t left, const struct further *further)
+ * for fewer turns than the program has made. */
+static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint64_t left, uint64_t allocated,
+		      const struct further *further)
 {
 	const struct way *first = NULL;
 	const char *enough = "";
-	bool postponed = false;
+	uint64_t postponed = 0;
 	double ways = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -193,18 +208,21 @@ static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint6
 		fact_set_number(f, way[i].fact, (double)way[i].spare);
 		if (way[i].spare < 0 || (way[i].frees < left && !way[i].again))
 			continue;
-		if (!way[i].again && further->most_ever && (uint64_t)way[i].spare < further->turn) {
-			postponed = true;
+		if (only_postpones(&way[i], further)) {
+			postponed = (uint64_t)way[i].spare > postponed ? (uint64_t)way[i].spare : postponed;
+			fact_set_flag(f, FACT_room_postponed, true);
 			continue;
 		}
 		ways++;
 		enough = pool_printf(f->pool, "%s%s%s", enough, enough[0] ? " " : "", way[i].name);
-		if (!first || way[i].frees > first->frees)
+		if (!first || lasts(&way[i], further, allocated) > lasts(first, further, allocated) ||
+		    (lasts(&way[i], further, allocated) == lasts(first, further, allocated) &&
+		     way[i].frees > first->frees))
 			first = &way[i];
 	}
 	fact_set_number(f, FACT_room_ways, ways);
 	fact_set_text(f, FACT_room_enough, enough);
-	fact_set_flag(f, FACT_room_postponed, postponed);
+	set_bytes(f, FACT_room_more, further->turn ? postponed / further->turn : 0);
 	fact_set_text(f, FACT_room_first, first ? first->name : "");
 }
 
@@ -287,19 +305,22 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 	r.request = torch->request_bytes;
 	further_find(&further, t, m, i->lead, l->allocated, r.request);
 	fact_set_flag(f, FACT_room_most_ever, further.most_ever);
+	fact_set_flag(f, FACT_room_postponed, false);
 	set_bytes(f, FACT_room_turn, further.turn);
+	set_bytes(f, FACT_room_turns, further.turns);
 	if (further.turn)
 		set_line(f, FACT_room_loop, t, &further.loop);
 	set_bytes(f, FACT_room_again, x->run_again);
 	set_bytes(f, FACT_room_built, x->built);
 	set_bytes(f, FACT_room_grown, x->grown.turns);
+	fact_set_flag(f, FACT_room_rising, x->rising);
 	set_bytes(f, FACT_room_grown_first, x->grown.first);
 	fact_set_flag(f, FACT_room_grown_alone, x->grown.alone);
 	struct way way[] = {
 		{"graphs", FACT_room_graphs, is_way(&x->graphs, r.request), x->graphs.bytes,
-		 room_without(&r, x->graphs.gone, 0), x->graphs.turns > 1},
+		 room_without(&r, x->graphs.gone, 0), x->graphs.again},
 		{"growth", FACT_room_grow, is_way(&x->tensors, r.request), x->tensors.bytes,
-		 room_without(&r, x->tensors.gone, 0), x->tensors.turns > 1},
+		 room_without(&r, x->tensors.gone, 0), x->tensors.again},
 		{"gaps", FACT_room_packed, true, l->segments.free_used, room_packed(&r), false},
 		{"others", FACT_room_others, fact_known(f, FACT_others_bytes) && others, others,
 		 room_without(&r, NULL, others), false},
@@ -310,7 +331,7 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 	for (size_t n = 0; n < 2; n++)
 		if (way[n].known && way[n].spare >= 0 && way[n].frees > left)
 			left = way[n].frees;
-	fill_ways(f, way, sizeof(way) / sizeof(way[0]), left, &further);
+	fill_ways(f, way, sizeof(way) / sizeof(way[0]), left, l->allocated, &further);
 	fill_played(f, t, torch->device, room_packed(&r) >= 0);
 	if (fact_number(f, FACT_graph_nodes, 0) > 0 && fact_number(f, FACT_graph_nodes_run, 1) <= 0)
 		fact_set_number(f, FACT_room_no_grad, (double)room_without(&r, activations(m, k, f->pool), 0));
