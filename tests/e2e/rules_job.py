@@ -178,10 +178,11 @@ def ranks(box, mode, folder):
     return explain(box, folder)[0]
 
 
-def rule__the_rank_that_never_called_a_collective_is_named(box):
+def rule__of_two_ranks_the_one_that_never_called_a_collective_and_the_one_that_did_are_named(box):
     with tempfile.TemporaryDirectory() as folder:
         got = ranks(box, "absent", folder)
-    same((got["how"], got["ordered"], [x["rank"] for x in got["first"]]), ("absent", True, [1]), "answer (%s)" % got)
+    # it may be late, or the other one may have called one too many
+    same((got["how"], got["ordered"], [x["rank"] for x in got["first"]]), ("absent", False, [0, 1]), "answer (%s)" % got)
     assert "rank 1" in got["because"][0] and "never came to call number 3" in got["because"][0], got["because"]
 
 
