@@ -286,7 +286,8 @@ struct gap {
 	size_t ranks;		/* that it has, those without a file included */
 };
 
-static struct gap gap_of(const struct member *list, size_t from, size_t end, const struct job_rank *rank, struct job_clocks *clocks)
+static struct gap gap_of(const struct member *list, size_t from, size_t end, const struct job_rank *rank,
+			 struct job_clocks *clocks)
 {
 	struct gap g = {list, lowest_of(list, from, end, rank, clocks), 0, end, end - from};
 
@@ -494,7 +495,8 @@ static bool keep_better(struct job_divergence *d, struct job_divergence *next)
 }
 
 /* A rank that is missing in `x` waits in another communicator for ranks that wait in `x`. */
-static bool find_crossed(struct job_divergence *d, const struct gaps *all, const struct gap *x, const struct job_rank *rank)
+static bool find_crossed(struct job_divergence *d, const struct gaps *all, const struct gap *x,
+			 const struct job_rank *rank)
 {
 	const struct job_rank *missing = &rank[x->list[x->low].rank];
 	bool agree = true;
@@ -516,7 +518,8 @@ static bool find_crossed(struct job_divergence *d, const struct gaps *all, const
 	return agree;
 }
 
-void job_find_alone(struct job_divergence *d, const struct job_rank *rank, size_t n, struct job_clocks *clocks, const bool *over, bool stuck)
+void job_find_alone(struct job_divergence *d, const struct job_rank *rank, size_t n, struct job_clocks *clocks,
+		    const bool *over, bool stuck)
 {
 	struct member *list;
 	size_t used = members_of(&list, rank, n), end;

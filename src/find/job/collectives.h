@@ -32,8 +32,8 @@ void job_find_divergence(struct job_divergence *d, const struct job_rank *rank, 
 
 /* Ranks that called a collective to which the others can never come. `over`: which ranks have ended well; `stuck`: is it known that those that
  * wait do not go on? */
-void job_find_alone(struct job_divergence *d, const struct job_rank *rank, size_t n, struct job_clocks *clocks, const bool *over,
-		    bool stuck);
+void job_find_alone(struct job_divergence *d, const struct job_rank *rank, size_t n, struct job_clocks *clocks,
+		    const bool *over, bool stuck);
 void job_divergence_free(struct job_divergence *d);
 
 /* Ranks for which others wait in a communicator and that do not wait themselves: the ends of all chains. A rank that still runs is among

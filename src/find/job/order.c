@@ -240,7 +240,8 @@ static bool divergence_is_first(struct story *s)
 	if (!s->divergence.found)
 		return false;
 	for (size_t i = 0; i < s->n; i++)
-		if (s->origin[i] && s->end[i] == END_OWN && !job_came_to(&s->rank[i], s->divergence.comm, s->divergence.seq))
+		if (s->origin[i] && s->end[i] == END_OWN &&
+		    !job_came_to(&s->rank[i], s->divergence.comm, s->divergence.seq))
 			return false;
 	return any_end(s, END_HURT) || any_end(s, END_ABORTED) || any_end(s, END_OPEN) || any_end(s, END_OWN);
 }
@@ -277,7 +278,8 @@ static void tell_other_lines(struct story *s, size_t odd, size_t other, const ch
 			return;
 		if (strcmp(mine->line, theirs->line) != 0) {
 			because(s, pool_printf(p, "call number %s was the first that %s made at another line: at %s, %s at %s",
-					       number_text(p, mine->seq), name_of(s, odd), mine->line, name_of(s, other), theirs->line));
+					    number_text(p, mine->seq), name_of(s, odd), mine->line, name_of(s, other),
+					    theirs->line));
 			return;
 		}
 	}
@@ -787,8 +789,8 @@ static const char *title_of_either(struct story *s)
 		else
 			waits[n_waits++] = r;
 	}
-	return pool_printf(p, "%s never came to a collective that %s wait%s for; which one is wrong is not known", list_of(s, late, n_late),
-			   list_of(s, waits, n_waits), n_waits == 1 ? "s" : "");
+	return pool_printf(p, "%s never came to a collective that %s wait%s for; which one is wrong is not known",
+			   list_of(s, late, n_late), list_of(s, waits, n_waits), n_waits == 1 ? "s" : "");
 }
 
 /* No rank failed by itself, as far as is known. */
