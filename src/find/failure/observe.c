@@ -134,9 +134,14 @@ static void observe_collective(struct casefile *f, const struct incident *i)
 {
 	const struct cw_failure *odd = incident_from(i, CW_SRC_RANKS);
 
+	uint64_t blame = odd && odd->n_args ? odd->arg[0] : CW_BLAME_ODD;
+
 	fact_set_flag(f, FACT_collective_differs, odd != NULL);
 	if (!odd)
 		return;
+	fact_set_flag(f, FACT_collective_either, blame == CW_BLAME_EITHER);
+	fact_set_flag(f, FACT_collective_waits, blame == CW_BLAME_WAITS);
+	fact_set_flag(f, FACT_collective_ended, strstr(odd->text, " ended") != NULL);
 	fact_set_text(f, FACT_collective_call, odd->what);
 	fact_set_text(f, FACT_collective_mismatch, odd->text);
 }
