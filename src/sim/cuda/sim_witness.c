@@ -24,7 +24,7 @@ uint32_t cuwhy_sim_place(void)
 }
 
 /* The function is called in the process of a rank that called, at `place`, another collective than the others, or may have
- * (enum cw_ranks_blame in format.h). */
+ * (enum sim_blame). */
 void cuwhy_sim_on_mismatch(sim_mismatch_fn fn)
 {
 	atomic_store(&mismatch_fn, fn);

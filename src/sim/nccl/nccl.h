@@ -14,7 +14,6 @@
 
 #include <pthread.h>
 
-#include "cuwhy/format.h"
 #include "sim/common/standin.h"
 
 enum nccl_code {
@@ -100,7 +99,7 @@ struct nccl_shared {
 		_Atomic int32_t told;
 	} blamed[NCCL_SIDES];
 	uint64_t blamed_ns;
-	int32_t blame;			/* enum cw_ranks_blame */
+	int32_t blame;			/* enum sim_blame */
 	_Atomic int32_t lock;		/* of what is not atomic: the process that holds it, or 0 */
 	uint64_t checked;		/* collectives that were compared */
 	_Atomic uint64_t finished[NCCL_ROUNDS];	/* ranks that are done with the values in each slot, over all rounds */

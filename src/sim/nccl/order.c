@@ -121,7 +121,7 @@ static void set_blamed(struct nccl_shared *s, int side, int rank, uint32_t place
 	snprintf(b->call, sizeof(b->call), "%s", text);
 }
 
-static void set_blame(struct nccl_shared *s, enum cw_ranks_blame blame)
+static void set_blame(struct nccl_shared *s, enum sim_blame blame)
 {
 	if (!atomic_load(&s->failed))
 		s->blame = blame;
@@ -165,7 +165,7 @@ static int compare(struct nccl_comm *comm, uint64_t number)
 	if (odd < 0)
 		return 0;
 	either = odds * 2 >= comm->ranks;
-	set_blame(comm->shared, either ? CW_BLAME_EITHER : CW_BLAME_ODD);
+	set_blame(comm->shared, either ? SIM_BLAME_EITHER : SIM_BLAME_ODD);
 	blame_for(comm, 0, odd, number, its);
 	if (either)
 		blame_for(comm, 1, usual, number, theirs);
@@ -236,19 +236,19 @@ int nccl_check_ended(struct nccl_comm *comm)
 	ended = ended_after(comm, &number, &n_ended);
 	beyond = ended < 0 ? -1 : first_beyond(comm, number, &n_beyond);
 	if (beyond >= 0 && n_beyond * 2 > comm->ranks) {
-		set_blame(s, CW_BLAME_WAITS);
+		set_blame(s, SIM_BLAME_WAITS);
 		blame_for(comm, 0, beyond, number, call);
 		code = nccl_fail(comm, NCCL_REMOTE_ERROR,
 				 "rank %d ended without %s, which the others call as collective %llu of the communicator",
 				 label_of(comm, ended), call, (unsigned long long)number + 1);
 	} else if (beyond >= 0 && n_ended * 2 > comm->ranks) {
-		set_blame(s, CW_BLAME_ODD);
+		set_blame(s, SIM_BLAME_ODD);
 		blame_for(comm, 0, beyond, number, call);
 		code = nccl_fail(comm, NCCL_REMOTE_ERROR,
 				 "rank %d calls %s as collective %llu of the communicator, and the others ended without it",
 				 label_of(comm, beyond), call, (unsigned long long)number + 1);
 	} else if (beyond >= 0 && n_ended + n_beyond == comm->ranks) {
-		set_blame(s, CW_BLAME_EITHER);
+		set_blame(s, SIM_BLAME_EITHER);
 		blame_for(comm, 0, beyond, number, call);
 		code = nccl_fail(comm, NCCL_REMOTE_ERROR,
 			"rank %d calls %s as collective %llu of the communicator, and rank %d ended without it%s",
@@ -358,7 +358,7 @@ int nccl_enter_message(struct nccl_comm *comm, int from, int to, bool sends, con
 	snprintf(gets, sizeof(gets), "recv of %llu %s from rank %d", (unsigned long long)wanted.count,
 		 types[wanted.type].name, label_of(comm, from));
 	nccl_lock(s);
-	set_blame(s, CW_BLAME_EITHER);
+	set_blame(s, SIM_BLAME_EITHER);
 	set_blamed(s, 0, to, wanted.place, gets);
 	set_blamed(s, 1, from, sent.place, gives);
 	nccl_unlock(s);
