@@ -193,6 +193,13 @@ def rule__ranks_that_call_different_collectives_are_told_with_both_calls(box):
     assert "all_gather of 64 bfloat16" in got["because"][0] and "all_reduce of 64 float32" in got["because"][0], got["because"]
 
 
+def rule__a_call_that_the_other_rank_never_makes_is_told_when_that_has_ended(box):
+    with tempfile.TemporaryDirectory() as folder:
+        got = ranks(box, "more", folder)
+    same((got["how"], got["ordered"], [x["rank"] for x in got["first"]]), ("diverged", False, [0, 1]), "answer (%s)" % got)
+    same([(x["rank"], x["cause"], x["certainty"]) for x in got["first"] if x["cause"]], [(1, "nccl-rank-divergence", "likely")], "causes (%s)" % got)
+
+
 def rule__communicators_have_one_id_on_all_ranks_also_when_split(box):
     with tempfile.TemporaryDirectory() as folder:
         got = ranks(box, "fine", folder)

@@ -849,8 +849,10 @@ static const char *title_of(struct story *s)
 	case HOW_KILLED:
 		return title_of_failed(s, who);
 	case HOW_DIVERGED:
-		if (s->divergence.alone && a->ordered && !s->divergence.other_comm)
-			return pool_printf(p, "%s alone called a collective that no other rank came to", who);
+		if (s->divergence.alone && !s->divergence.other_comm)
+			return pool_printf(p, a->ordered ? "%s alone called a collective that no other rank came to"
+					   : "%s did not call equally many collectives; which one is wrong is not known",
+					   who);
 		return pool_printf(p, a->ordered ? "%s called a different collective than the others"
 					      : "%s called different collectives; which one is wrong is not known",
 				   who);
