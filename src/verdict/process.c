@@ -50,9 +50,7 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	if (i->doubt)
 		verdict_doubt_end(v, pool_strdup(&v->pool, i->doubt));
 	v->time_ns = i->lead->mono_ns;
-	/* a rank that may be right, or that waits for one that ended, tells of its peers */
-	v->own = !i->python_only && !i->check_only && !fact_true(c, FACT_collective_either) &&
-		 !fact_true(c, FACT_collective_waits);
+	v->own = !i->python_only && !i->check_only;
 	return v;
 }
 
