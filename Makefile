@@ -436,6 +436,7 @@ check-job: parts $(call built,$(B)/tests/libinject_job.so)
 	@$(PYTHON) tests/job/histories.py $(B)/cuwhy --ranks 64 --large 512 --once
 	@$(PYTHON) tests/job/hostile.py $(B)/cuwhy $(B)/tests/libinject_job.so
 	@$(PYTHON) tests/job/inputs.py $(B)/cuwhy
+	@$(PYTHON) tests/job/orders.py $(B)/cuwhy
 
 $(B)/tests/libinject_job.so: tests/job/inject.c
 	$(call say,LINK,$@)

@@ -780,7 +780,7 @@ struct cw_range {			/* memory of the process that came from no device */
 	X(6, PYTHON, "python", "an exception ended the Python program")                 \
 	X(7, FORK, "fork", "CUDA was used in a forked child")                           \
 	X(8, WAIT, "wait", "`cuwhy run` saw the process wait too long; never in a recording") \
-	X(9, RANKS, "ranks", "the simulated NCCL saw this rank call something else than the others: `what` it calls") \
+	X(9, RANKS, "ranks", "the simulated NCCL saw that the ranks do not agree: `what` this one calls") \
 	X(10, GUARD, "guard", \
 	  "`cuwhy run --guard` found bytes that are not as they should be: `what`, and CW_GUARD_ARGS")
 
@@ -788,6 +788,13 @@ enum cw_source {
 #define X(number, name, id, text) CW_SRC_##name = number,
 	CW_SOURCES(X)
 #undef X
+};
+
+/* RANKS: arg[0], if n_args is not 0. */
+enum cw_ranks_blame {
+	CW_BLAME_ODD,		/* most ranks call something else */
+	CW_BLAME_EITHER,	/* the ranks disagree, and neither side has a majority */
+	CW_BLAME_WAITS,		/* it waits in a call that most ranks came to, for ranks that have ended */
 };
 
 /* GUARD: `what`, `stack` (where the allocation was made) and `arg`: its address and size, then

@@ -117,8 +117,8 @@ static uint32_t place_here(void)
 	return place;
 }
 
-/* This rank called something else than the others, perhaps some calls ago, and learns of it now. */
-static void mismatch(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence)
+/* This rank called something else than the others, or may have, perhaps some calls ago, and learns of it now. */
+static void mismatch(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence, int blame)
 {
 	struct cw_failure f;
 	int saved = errno;
@@ -128,6 +128,8 @@ static void mismatch(uint32_t place, uint64_t mono_ns, const char *call, const c
 		f.stack = place;
 		f.forward_stack = f.node_name = 0;
 		f.mono_ns = mono_ns;
+		f.n_args = 1;
+		f.arg[0] = (uint64_t)blame;
 		text_copy(f.what, sizeof(f.what), call, strlen(call));
 		text_copy(f.text, sizeof(f.text), sentence, strlen(sentence));
 		fail_note(&f);
@@ -142,7 +144,7 @@ void reads_start(void)
 {
 	void (*on_unknown_read)(int (*)(uint64_t, size_t, int)) = NULL;
 	void (*on_place)(uint32_t(*)(void)) = NULL;
-	void (*on_mismatch)(void (*)(uint32_t, uint64_t, const char *, const char *)) = NULL;
+	void (*on_mismatch)(void (*)(uint32_t, uint64_t, const char *, const char *, int)) = NULL;
 	sim_given_anew given_anew = NULL;
 	struct elf_object o;
 

@@ -245,7 +245,8 @@ static void take_failure(struct run_job *j, struct entry *e, const struct verdic
 	r->sure = certainty_word(v->sure);
 	r->title = short_text(e, verdict_title(v));
 	r->because = short_text(e, v->because);
-	r->own = v->own;
+	/* a rank that may be right, or that waits for one that ended, tells of its peers */
+	r->own = v->own && !fact_true(&v->c, FACT_collective_either) && !fact_true(&v->c, FACT_collective_waits);
 	r->failed_ns = v->time_ns;
 	r->where = line_text(e, &v->c.line[LINE_where]);
 	tell_verdict(j, e, v);

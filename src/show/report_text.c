@@ -104,13 +104,18 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 	    !line_same(&v->c.line[LINE_noticed], &v->c.line[LINE_backward]))
 		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
 			    v->c.line[LINE_noticed].shown, v->c.line[LINE_noticed].number);
-	if (v->c.line[LINE_backward].file && !line_same(&v->c.line[LINE_backward], &v->c.line[LINE_where]))
+	if (fact_known(&v->c, FACT_autograd_changed))
+		wrap_printf(w, "the gradient of %s:%u%s%s needs what this line overwrote; backward was called at %s:%u",
+			    v->c.line[LINE_forward].shown, v->c.line[LINE_forward].number, node ? ", in " : "",
+			    node ? node : "", v->c.line[LINE_backward].shown, v->c.line[LINE_backward].number);
+	else if (v->c.line[LINE_backward].file && !line_same(&v->c.line[LINE_backward], &v->c.line[LINE_where]))
 		wrap_printf(w, "it failed in the backward pass of this line%s%s; backward was called at %s:%u",
 			    node ? ", in " : "", node ? node : "", v->c.line[LINE_backward].shown,
 			    v->c.line[LINE_backward].number);
 	else if (node)
 		wrap_printf(w, "in the backward pass, in %s", node);
-	if (v->c.line[LINE_forward].file && !line_same(&v->c.line[LINE_forward], &v->c.line[LINE_where]))
+	if (v->c.line[LINE_forward].file && !fact_known(&v->c, FACT_autograd_changed) &&
+	    !line_same(&v->c.line[LINE_forward], &v->c.line[LINE_where]))
 		wrap_printf(w, "the forward line of that gradient is %s:%u", v->c.line[LINE_forward].shown,
 			    v->c.line[LINE_forward].number);
 	if (v->c.line[LINE_replay].file)

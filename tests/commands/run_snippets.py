@@ -32,10 +32,15 @@ def names(device):
     linear = torch.nn.Linear(4, 4).to(device)
     ids = torch.tensor([[0, 1], [2, 3]])
     model = types.SimpleNamespace(config=types.SimpleNamespace(max_position_embeddings=8), resize_token_embeddings=lambda n: n,
-                                  parameters=torch.nn.Linear(1, 1).parameters)
+                                  parameters=torch.nn.Linear(1, 1).parameters, named_parameters=torch.nn.Linear(1, 1).named_parameters,
+                                  enable_input_require_grads=lambda: None)
     tokenizer = type("Tokenizer", (), {"__len__": lambda self: 4, "__call__": lambda self, text, truncation, max_length: [0]})()
     x = torch.rand(4, 4, device=device)
+    shared, other = linear(x), torch.nn.Linear(4, 4).to(device)
     return {
+        "loss_a": shared.exp().sum(), "loss_b": shared.pow(2).sum(), "loss_g": linear(x).sum(), "loss_d": other(x).sum(),
+        "opt_g": torch.optim.SGD(linear.parameters()), "opt_d": torch.optim.SGD(other.parameters()), "w": torch.nn.Parameter(x.clone()),
+        "output": x, "part": x, "mask": x > 0, "y": x,
         "torch": torch, "os": os, "collections": __import__("collections"), "multiprocessing": __import__("multiprocessing"),
         "dist": torch.distributed, "timedelta": __import__("datetime").timedelta, "DataLoader": torch.utils.data.DataLoader,
         "dataset": list(range(8)), "x": x, "a": x, "b": x, "n": 1000, "block": 256, "dim": 0, "n_classes": 4, "pad_id": 0, "step": lambda *words: None,

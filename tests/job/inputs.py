@@ -47,6 +47,7 @@ def flight(folder):
     stories = {"absent": ([usual, usual[:4], usual], [4, 4, 4], [1], "absent"),
                "diverged": ([usual, usual, usual[:4] + [("all_gather", 64)]], [4, 4, 4], [2], "diverged"),
                "resized": ([usual[:4] + [("all_reduce", 32)], usual, usual], [4, 4, 4], [0], "diverged"),
+               "alone": ([usual[:4], usual, usual[:4]], [4, 4, 4], [0, 1, 2], "absent"),
                "fine": ([usual] * 3, [5, 5, 5], [], "none")}
     for name, (calls, done, first, how) in stories.items():
         for kind, pack in (("pickle", lambda d: pickle.dumps(d, 2)), ("pickle4", lambda d: pickle.dumps(d, 4)), ("json", lambda d: json.dumps(d).encode())):

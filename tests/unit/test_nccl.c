@@ -331,6 +331,64 @@ static void nccl__the_rank_that_differs_is_named_once(void **state)
 		assert_int_equal(exits[rank], 0);
 }
 
+/* Two against two. */
+static void tie(int rank)
+{
+	struct comm *comm = join(rank, rank, 0);
+	sim_addr values;
+	int code;
+
+	OK(cu.cuMemAlloc_v2(&values, 16384));
+	code = nccl.ncclAllReduce(AT(values), AT(values), rank < 2 ? 4096 : 1024, FLOAT32, SUM, comm, NULL);
+	CHECK(code == 0 || code == 5);
+	wait_for_async_error(comm, 5);
+	OK(nccl.ncclCommAbort(comm));
+}
+
+static void nccl__without_a_majority_no_rank_is_blamed(void **state)
+{
+	static const char sentence[] =
+		"cuwhy: NCCL: rank 2 calls all_reduce of 1,024 float32 where rank 0 calls all_reduce of 4,096 float32 "
+		"(collective 1 of the communicator, and 1 more differ from it); which one is wrong is not known\n";
+
+	(void)state;
+	run_ranks(tie, "tiny,devices=4");
+	assert_string_equal(said, sentence);
+}
+
+/* All but `alone` end after one call, or only `alone` does; the others make one more. */
+static void uneven(int rank, int calls)
+{
+	struct comm *comm = join(rank, rank, 0);
+	sim_addr values;
+
+	OK(cu.cuMemAlloc_v2(&values, 1 << 23));
+	for (int i = 0; i < calls; i++)	/* too large to be moved: nothing waits in a stream */
+		OK(nccl.ncclAllReduce(AT(values), AT(values), 1 << 20, FLOAT32, SUM, comm, NULL));
+	OK(nccl.ncclCommDestroy(comm));
+}
+
+static void one_more(int rank)
+{
+	uneven(rank, rank == 2 ? 2 : 1);
+}
+
+static void one_less(int rank)
+{
+	uneven(rank, rank == 2 ? 1 : 2);
+}
+
+static void nccl__a_rank_that_calls_one_more_or_less_is_named_when_others_have_ended(void **state)
+{
+	(void)state;
+	run_ranks(one_more, "tiny,devices=4");
+	assert_string_equal(said, "cuwhy: NCCL: rank 2 calls all_reduce of 1,048,576 float32 as collective 2 of the "
+				  "communicator, and the others ended without it\n");
+	run_ranks(one_less, "tiny,devices=4");
+	assert_string_equal(said, "cuwhy: NCCL: rank 2 ended without all_reduce of 1,048,576 float32, which the others "
+				  "call as collective 2 of the communicator\n");
+}
+
 static void same_gpu(int rank)
 {
 	join(rank, rank == 1 ? 0 : rank, 5);
@@ -390,6 +448,8 @@ int main(void)
 		cmocka_unit_test(nccl__a_group_receives_and_sends_at_once),
 		cmocka_unit_test(nccl__a_communicator_is_split_by_color_and_key),
 		cmocka_unit_test(nccl__the_rank_that_differs_is_named_once),
+		cmocka_unit_test(nccl__without_a_majority_no_rank_is_blamed),
+		cmocka_unit_test(nccl__a_rank_that_calls_one_more_or_less_is_named_when_others_have_ended),
 		cmocka_unit_test(nccl__two_ranks_on_one_gpu_are_refused),
 		cmocka_unit_test(nccl__a_killed_rank_is_named_and_leaves_no_file),
 	};

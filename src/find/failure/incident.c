@@ -3,7 +3,9 @@
  */
 #include "find/failure/incident.h"
 
+#include <ctype.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -141,12 +143,59 @@ static bool is_near(const struct trace *t, const struct incident *i, const struc
 	return trace_ns(t, f->ticks) <= end + NEAR_NS;
 }
 
+/* A type as PyTorch's C++ names it, where `s` begins: "CUDAFloatType", "SparseCPULongType". Its length; 0: there is none. */
+static size_t type_at(const char *s, bool *sparse, bool *cuda, const char **name, size_t *len)
+{
+	const char *at = s;
+	size_t n;
+
+	*sparse = str_starts(at, "Sparse");
+	at += *sparse ? strlen("Sparse") : 0;
+	*cuda = str_starts(at, "CUDA");
+	if (!*cuda && !str_starts(at, "CPU"))
+		return 0;
+	at += *cuda ? strlen("CUDA") : strlen("CPU");
+	for (n = 0; isalnum((unsigned char)at[n]); n++)
+		;
+	if (n <= strlen("Type") || strncmp(at + n - strlen("Type"), "Type", strlen("Type")) != 0)
+		return 0;
+	*name = at;
+	*len = n - strlen("Type");
+	return (size_t)(at - s) + n;
+}
+
+/* The first line of a check's message, as the exception has it: PyTorch gives types their names in Python then. */
+static void line_in_python(char *to, size_t room, const char *check)
+{
+	size_t used = 0;
+
+	while (*check && *check != '\n' && used + 1 < room) {
+		bool sparse, cuda;
+		const char *name;
+		size_t len, n = type_at(check, &sparse, &cuda, &name, &len);
+
+		if (n) {
+			int k = snprintf(to + used, room - used, "torch.%s%s%.*sTensor", cuda ? "cuda." : "",
+					 sparse ? "sparse." : "", (int)len, name);
+
+			used = k > 0 && (size_t)k < room - used ? used + (size_t)k : room - 1;
+			check += n;
+		} else {
+			to[used++] = *check++;
+		}
+	}
+	to[used] = '\0';
+}
+
 static bool first_line_within(const char *needle, const char *text)
 {
 	char line[160];
 
 	str_copy(line, sizeof(line), needle);
 	line[strcspn(line, "\n")] = '\0';
+	if (strlen(line) >= 8 && strstr(text, line))
+		return true;
+	line_in_python(line, sizeof(line), needle);
 	return strlen(line) >= 8 && strstr(text, line);
 }
 

@@ -134,9 +134,14 @@ static void observe_collective(struct casefile *f, const struct incident *i)
 {
 	const struct cw_failure *odd = incident_from(i, CW_SRC_RANKS);
 
+	uint64_t blame = odd && odd->n_args ? odd->arg[0] : CW_BLAME_ODD;
+
 	fact_set_flag(f, FACT_collective_differs, odd != NULL);
 	if (!odd)
 		return;
+	fact_set_flag(f, FACT_collective_either, blame == CW_BLAME_EITHER);
+	fact_set_flag(f, FACT_collective_waits, blame == CW_BLAME_WAITS);
+	fact_set_flag(f, FACT_collective_ended, strstr(odd->text, " ended") != NULL);
 	fact_set_text(f, FACT_collective_call, odd->what);
 	fact_set_text(f, FACT_collective_mismatch, odd->text);
 }
@@ -226,11 +231,12 @@ static const struct cw_device *device_of(const struct incident *i, const struct 
 static void observe_groups(struct casefile *c, const struct incident *i)
 {
 	static const enum group_id groups[] = {
-		GROUP_error,   GROUP_python, GROUP_check,  GROUP_torch,	 GROUP_launch,	GROUP_limit,   GROUP_func,
-		GROUP_call,    GROUP_kernel, GROUP_shared, GROUP_device, GROUP_ordinal, GROUP_visible, GROUP_driver,
-		GROUP_oom,     GROUP_memory, GROUP_frag,   GROUP_graph,	 GROUP_grow,	GROUP_others,  GROUP_context,
-		GROUP_library, GROUP_pinned, GROUP_ram,	   GROUP_masked, GROUP_load,	GROUP_process, GROUP_capture,
-		GROUP_where,   GROUP_pool,   GROUP_shape,  GROUP_hang,	 GROUP_turn,	GROUP_collective, GROUP_guard,
+		GROUP_error,   GROUP_python, GROUP_check,   GROUP_torch,      GROUP_launch, GROUP_limit,
+		GROUP_func,    GROUP_call,   GROUP_kernel,  GROUP_shared,     GROUP_device, GROUP_ordinal,
+		GROUP_visible, GROUP_driver, GROUP_oom,	    GROUP_memory,     GROUP_frag,   GROUP_graph,
+		GROUP_grow,    GROUP_others, GROUP_context, GROUP_library,    GROUP_pinned, GROUP_ram,
+		GROUP_masked,  GROUP_load,   GROUP_process, GROUP_capture,    GROUP_where,  GROUP_pool,
+		GROUP_shape,   GROUP_hang,   GROUP_turn,    GROUP_collective, GROUP_guard,  GROUP_autograd,
 	};
 
 	for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++)
@@ -504,6 +510,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 
 	observe_groups(c, i);
 	observe_guard(c, i, t, s);
+	observe_autograd(c, i, t, s);
 	place_skip_decorators(&s->where, trace_sources(t), c->pool);
 	facts_of_incident(c, i, t, s);
 	observe_scene(c, t, s);

@@ -43,6 +43,9 @@ void observe_guard(struct casefile *c, const struct incident *i, struct trace *t
 struct cw_guard;
 const struct cw_guard *trace_guard(const struct trace *t);	/* NULL: the program was not guarded */
 
+/* The line that changed a tensor which autograd had saved becomes the scene, if it is proven. */
+void observe_autograd(struct casefile *c, const struct incident *i, struct trace *t, struct scene *s);
+
 /* The tensors of the function at `where`, if the exception that ended the program came through it. */
 void observe_tensors(struct casefile *c, const struct incident *i, const struct trace *t, const struct scene *s);
 

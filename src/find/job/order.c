@@ -45,6 +45,7 @@ struct story {
 	struct job_divergence divergence;
 	struct job_absent absent;
 	bool *origin;
+	bool either;		/* those that never came to a collective may be right, and those that wait in it wrong */
 	size_t late;		/* a rank that others wait for, while all of them still run; NOBODY: none */
 };
 
@@ -233,20 +234,14 @@ static bool complaint_left(struct story *s)
 	return false;
 }
 
-static bool came_to(const struct job_rank *r, const char *comm, uint64_t seq)
-{
-	const struct job_comm *c = job_comm_of(r, comm);
-
-	return c && c->called >= seq;
-}
-
 /* A rank that failed by itself before it came to the call in question made the others diverge, not the reverse. */
 static bool divergence_is_first(struct story *s)
 {
 	if (!s->divergence.found)
 		return false;
 	for (size_t i = 0; i < s->n; i++)
-		if (s->origin[i] && s->end[i] == END_OWN && !came_to(&s->rank[i], s->divergence.comm, s->divergence.seq))
+		if (s->origin[i] && s->end[i] == END_OWN &&
+		    !job_came_to(&s->rank[i], s->divergence.comm, s->divergence.seq))
 			return false;
 	return any_end(s, END_HURT) || any_end(s, END_ABORTED) || any_end(s, END_OPEN) || any_end(s, END_OWN);
 }
@@ -256,6 +251,57 @@ static void only(struct story *s, const size_t *list, size_t n)
 	memset(s->origin, 0, s->n * sizeof(*s->origin));
 	for (size_t i = 0; i < n; i++)
 		s->origin[list[i]] = true;
+}
+
+/* "call number 12 of communicator c1, all_reduce of 64 float32 at train.py:60" */
+static const char *numbered_call(const struct story *s, size_t rank, const char *comm, uint64_t seq)
+{
+	struct pool *p = &s->a->pool;
+	const char *call = job_call_text(p, job_call_of(&s->rank[rank], comm, seq));
+
+	return pool_printf(p, "call number %s of communicator %s%s%s", number_text(p, seq), comm, str_if(call, ", "),
+			   str_given(call));
+}
+
+/* The first of the calls that are still known that this rank made at another line than another one: from there on it may be ahead of it. */
+static void tell_other_lines(struct story *s, size_t odd, size_t other, const char *comm)
+{
+	const struct job_comm *c = job_comm_of(&s->rank[odd], comm);
+	struct pool *p = &s->a->pool;
+
+	for (size_t i = 1; c && i < c->n_calls; i++) {
+		const struct job_call *mine = &c->call[i], *theirs = job_call_of(&s->rank[other], comm, mine->seq);
+		const struct job_call *last = job_call_of(&s->rank[other], comm, mine->seq - 1);
+
+		if (!mine->line || !theirs || !theirs->line || !last || !last->line || !c->call[i - 1].line ||
+		    strcmp(last->line, c->call[i - 1].line) != 0)
+			return;
+		if (strcmp(mine->line, theirs->line) != 0) {
+			because(s, pool_printf(p, "call number %s was the first that %s made at another line: at %s, %s at %s",
+					    number_text(p, mine->seq), name_of(s, odd), mine->line, name_of(s, other),
+					    theirs->line));
+			return;
+		}
+	}
+}
+
+/* The odd ones called one more. `d` has ranks of both sides if it is not known which side is wrong: the first of them is one that called it. */
+static void tell_alone(struct story *s)
+{
+	const struct job_divergence *d = &s->divergence;
+	struct pool *p = &s->a->pool;
+	const char *odd = name_of(s, d->odd[0]), *other = name_of(s, d->other);
+
+	if (d->other_comm)
+		because(s, pool_printf(p, "%s waits in %s, and %s in %s: each waits for the other", odd,
+				       numbered_call(s, d->odd[0], d->comm, d->seq), other,
+				       numbered_call(s, d->other, d->other_comm, d->other_seq)));
+	else
+		because(s, pool_printf(p, "%s came to %s; %s had ended without an error, and without that call", odd,
+				       numbered_call(s, d->odd[0], d->comm, d->seq), other));
+	tell_other_lines(s, d->odd[0], d->other, d->comm);
+	if (d->no_most)
+		because(s, "neither side has a majority, so it is not known which one is wrong");
 }
 
 static void tell_divergence(struct story *s)
@@ -283,14 +329,9 @@ static const char *doing_instead(struct pool *p, const struct job_rank *r)
 	return r->doing ? pool_printf(p, "was at %s", r->doing) : "did not record what it did instead";
 }
 
-/* "call number 12 of communicator c1, all_reduce" */
 static const char *call_waited_for(const struct story *s, const struct job_absent *a, size_t i)
 {
-	struct pool *p = &s->a->pool;
-	const char *call = job_call_text(p, job_call_of(&s->rank[a->waiter[i]], a->comm[i], a->seq[i]));
-
-	return pool_printf(p, "call number %s of communicator %s%s%s", number_text(p, a->seq[i]), a->comm[i],
-			   str_if(call, ", "), str_given(call));
+	return numbered_call(s, a->waiter[i], a->comm[i], a->seq[i]);
 }
 
 static void tell_absent(struct story *s)
@@ -304,6 +345,21 @@ static void tell_absent(struct story *s)
 		because(s, pool_printf(p, "%s never came to %s; it %s", name_of(s, a->rank[i]),
 				       call_waited_for(s, a, i), doing_instead(p, r)));
 	}
+	if (s->either)
+		because(s, "most ranks did not make that call, so it is not known whether the others are late, or it was one too many");
+}
+
+/* One that is missing where most others are is to blame. Where few have come, they may have made a call too many. */
+static void blame_absent(struct story *s)
+{
+	const struct job_absent *a = &s->absent;
+
+	only(s, a->rank, a->n);
+	for (size_t i = 0; i < a->n; i++)
+		s->either |= !a->most[i];
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t k = 0; k < s->n && !a->most[i]; k++)
+			s->origin[k] |= job_came_to(&s->rank[k], a->comm[i], a->seq[i]);
 }
 
 /* A rank that complains about its peers itself was on its way to the call: it did not diverge. */
@@ -318,6 +374,7 @@ static void drop_complaining(struct story *s)
 		a->rank[kept] = a->rank[i];
 		a->comm[kept] = a->comm[i];
 		a->seq[kept] = a->seq[i];
+		a->most[kept] = a->most[i];
 		a->waiter[kept++] = a->waiter[i];
 	}
 	a->n = kept;
@@ -350,6 +407,7 @@ static void drop_late(struct story *s)
 			a->rank[kept] = a->rank[i];
 			a->comm[kept] = a->comm[i];
 			a->seq[kept] = a->seq[i];
+			a->most[kept] = a->most[i];
 			a->waiter[kept++] = a->waiter[i];
 			continue;
 		}
@@ -392,6 +450,25 @@ static size_t add_open(struct story *s)
 }
 
 /* No rank failed by itself early enough: which one did not come, whose machine is gone, which was never there? */
+/* A rank alone made a call that no other one can come to. */
+static bool find_alone(struct story *s, bool stuck)
+{
+	bool *over = xcalloc(s->n + 1, sizeof(*over));
+	struct job_divergence d;
+
+	for (size_t i = 0; i < s->n; i++)
+		over[i] = s->end[i] == END_FINE;
+	job_find_alone(&d, s->rank, s->n, s->clocks, over, stuck);
+	free(over);
+	if (!d.found)
+		return false;
+	job_divergence_free(&s->divergence);
+	s->divergence = d;
+	tell_alone(s);
+	only(s, d.odd, d.n_odd);
+	return true;
+}
+
 static enum job_how find_silent(struct story *s)
 {
 	bool hurt = any_end(s, END_HURT) || any_end(s, END_ABORTED);
@@ -399,12 +476,14 @@ static enum job_how find_silent(struct story *s)
 	memset(s->origin, 0, s->n * sizeof(*s->origin));
 	if (hurt && add_lost(s))
 		return HOW_LOST;
+	if (find_alone(s, hurt))
+		return HOW_DIVERGED;
 	drop_complaining(s);
 	if (!hurt)
 		drop_late(s);
 	/* if no rank complains, and ranks were told to end, the job was canceled wherever it was */
 	if (s->absent.n && (hurt || !any_end(s, END_TOLD))) {
-		only(s, s->absent.rank, s->absent.n);
+		blame_absent(s);
 		tell_absent(s);
 		return HOW_ABSENT;
 	}
@@ -494,7 +573,7 @@ static void find_first(struct story *s)
 	if (by_time && first_is(s, END_KILLED))
 		s->a->how = HOW_KILLED;
 	s->a->ordered = s->a->n_first == 1 || (s->a->how == HOW_LOST && one_node(s));
-	if (s->a->how == HOW_UNKNOWN || (s->a->how == HOW_DIVERGED && s->divergence.no_most))
+	if (s->a->how == HOW_UNKNOWN || s->either || (s->a->how == HOW_DIVERGED && s->divergence.no_most))
 		s->a->ordered = false;
 	if ((s->a->how == HOW_DIVERGED && !s->divergence.no_most) || (s->a->how == HOW_MISSING && s->a->n_missing == 1))
 		s->a->ordered = true;
@@ -673,18 +752,45 @@ static void find_unread(struct job_answer *a, const struct job_attempt *at)
 	}
 }
 
-static const char *list_first(struct story *s)
+static const char *list_of(struct story *s, const size_t *list, size_t all)
 {
 	struct pool *p = &s->a->pool;
-	uint32_t *number = pool_alloc(p, (s->a->n_first + 1) * sizeof(*number));
+	uint32_t *number = pool_alloc(p, (all + 1) * sizeof(*number));
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->a->n_first; i++)
-		if (s->rank[s->a->first[i]].rank != JOB_UNKNOWN)
-			number[n++] = s->rank[s->a->first[i]].rank;
-	if (s->a->n_first == 1 || !n)
-		return name_of(s, s->a->first[0]);
+	for (size_t i = 0; i < all; i++)
+		if (s->rank[list[i]].rank != JOB_UNKNOWN)
+			number[n++] = s->rank[list[i]].rank;
+	if (all == 1 || !n)
+		return name_of(s, list[0]);
 	return pool_printf(p, "ranks %s", job_ranges(p, number, n, 6));
+}
+
+static const char *list_first(struct story *s)
+{
+	return list_of(s, s->a->first, s->a->n_first);
+}
+
+/* Few wait, and the others never came. */
+static const char *title_of_either(struct story *s)
+{
+	struct pool *p = &s->a->pool;
+	size_t *waits = pool_alloc(p, (s->n + 1) * sizeof(*waits)), *late = pool_alloc(p, (s->n + 1) * sizeof(*late));
+	size_t n_waits = 0, n_late = 0;
+
+	for (size_t i = 0; i < s->a->n_first; i++) {
+		size_t r = s->a->first[i];
+		bool absent = false;
+
+		for (size_t k = 0; k < s->absent.n; k++)
+			absent |= s->absent.rank[k] == r;
+		if (absent)
+			late[n_late++] = r;
+		else
+			waits[n_waits++] = r;
+	}
+	return pool_printf(p, "%s never came to a collective that %s wait%s for; which one is wrong is not known",
+			   list_of(s, late, n_late), list_of(s, waits, n_waits), n_waits == 1 ? "s" : "");
 }
 
 /* No rank failed by itself, as far as is known. */
@@ -743,11 +849,16 @@ static const char *title_of(struct story *s)
 	case HOW_KILLED:
 		return title_of_failed(s, who);
 	case HOW_DIVERGED:
+		if (s->divergence.alone && !s->divergence.other_comm)
+			return pool_printf(p, a->ordered ? "%s alone called a collective that no other rank came to"
+					   : "%s did not call equally many collectives; which one is wrong is not known",
+					   who);
 		return pool_printf(p, a->ordered ? "%s called a different collective than the others"
 					      : "%s called different collectives; which one is wrong is not known",
 				   who);
 	case HOW_ABSENT:
-		return pool_printf(p, "%s never came to a collective that the others wait for", who);
+		return s->either ? title_of_either(s)
+				 : pool_printf(p, "%s never came to a collective that the others wait for", who);
 	case HOW_LOST:
 		if (one_node(s) && r->node_known)
 			return pool_printf(p, "node %s was lost or is stuck: %s never reported an end", r->node, who);

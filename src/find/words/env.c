@@ -5,10 +5,12 @@
 
 #include <ctype.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "find/words/log.h"
 #include "read/text/said.h"
 
 /* A hash of the letters. */
@@ -105,6 +107,26 @@ static void read_collectives(struct text_env *e, const char *s)
 	e->seq_max = n > e->seq_max ? n : e->seq_max;
 	e->seq_min = !e->seq_min || n < e->seq_min ? n : e->seq_min;
 	e->ops_differ |= e->seq_max - e->seq_min > 64;
+}
+
+/* `File "model.py", line 34, in forward`, then the line of code. */
+static void read_forward_trace(struct text_env *e, const char *s)
+{
+	char file[240];
+	unsigned number;
+
+	if (says(s, SAID_forward_trace)) {
+		e->forward.open = true;
+		e->forward.code = false;
+		e->forward.place[0] = '\0';
+	} else if (e->forward.open && sscanf(s, "File \"%239[^\"]\", line %u", file, &number) == 2) {
+		e->forward.code = true;
+		if (text_frame_owner(file) == OWNER_USER)
+			snprintf(e->forward.place, sizeof(e->forward.place), "%s:%u", file, number);
+	} else {
+		e->forward.open &= e->forward.code;
+		e->forward.code = false;
+	}
 }
 
 /* Which fact says what a line changed. Of several rows of a fact, the first with a place counts. */
@@ -204,6 +226,7 @@ void env_line(struct text_env *e, const char *s, uint64_t number, const char *fi
 	if (e->empty_here)
 		said_facts_add(&e->said, SAYS_text_empty, s, file, line);
 	read_collectives(e, s);
+	read_forward_trace(e, s);
 	env_read_memory(e, s, number);
 	compute_modes_line(&e->modes, s);
 	note_places(e, s, file, line);

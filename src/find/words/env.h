@@ -186,6 +186,11 @@ struct text_env {
 	struct settings settings;
 	bool asked_version;		/* it asked for PyTorch's version */
 	double number;			/* the largest whole number that stands by itself; 0 */
+	struct {
+		bool open;
+		bool code;		/* the last line was a frame: the line of code follows */
+		char place[280];	/* the innermost frame of the user's own so far, file:line */
+	} forward;			/* the traceback that anomaly mode prints */
 	uint64_t seq_min, seq_max;	/* of collectives that timed out; 0 = none did */
 	uint32_t op;			/* hash of their kind */
 	bool ops_differ;

@@ -56,6 +56,9 @@ struct traceback {
 	size_t n;		/* frames so far; 0 empties it */
 };
 
+/* Whose code a file of a traceback is. Windows paths have backslashes. */
+enum owner text_frame_owner(const char *file);
+
 /* Takes a line that is a frame, or the arrow that names the line of the frame above. False: something else. */
 bool traceback_frame(struct traceback *t, const char *s);
 bool traceback_arrow(struct traceback *t, const char *s);

@@ -95,8 +95,7 @@ static const char *frame_text(struct casefile *f, const struct text_frame *t)
 	return pool_printf(f->pool, "%s:%u in %s: %s", t->file, t->line, function, source);
 }
 
-/* Windows paths have backslashes. */
-static enum owner frame_owner_of(const char *file)
+enum owner text_frame_owner(const char *file)
 {
 	char plain[400];
 
@@ -121,7 +120,7 @@ int text_where(const struct text_event *e)
 
 		if (!e->frame[i].file)
 			continue;
-		owner = frame_owner_of(e->frame[i].file);
+		owner = text_frame_owner(e->frame[i].file);
 		if (owner == OWNER_USER)
 			return (int)i;
 		if (library < 0 && owner == OWNER_LIBRARY)

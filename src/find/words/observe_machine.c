@@ -252,6 +252,8 @@ static void observe_tensors(struct casefile *f, const struct text_env *e)
 		fact_set_number(f, FACT_text_start_total, e->start_total);
 	fact_set_number(f, FACT_text_number, e->number);
 	fact_set_flag(f, FACT_text_ranks_differ, e->ops_differ);
+	if (e->forward.place[0])
+		fact_set_text(f, FACT_autograd_saved, e->forward.place);
 	fact_set_flag(f, FACT_text_visible_late, e->cuda_used_line && e->visible_line > e->cuda_used_line);
 	fact_set_flag(f, FACT_text_gpu_dropped, cc > 0 && least > 0 && cc < least);
 }

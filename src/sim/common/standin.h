@@ -37,7 +37,7 @@ struct sim_exec;
 /* Around copies to the host and back that are no reads of the program's (src/sim/README.md). */
 void cuwhy_sim_staging(bool on);
 uint32_t cuwhy_sim_place(void);
-void cuwhy_sim_mismatch(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence);
+void cuwhy_sim_mismatch(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence, int blame);
 
 /* One kernel of a library's, without code or parameters: STANDIN_KERNEL(gemm, "cublas_gemm"). */
 struct standin_kernel {

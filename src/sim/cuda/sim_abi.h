@@ -201,7 +201,9 @@ typedef void (*sim_host_fn)(void *data);
 typedef void (*sim_stream_fn)(struct sim_stream *stream, int status, void *data);
 typedef size_t (*sim_dynamic_fn)(int threads);
 typedef uint32_t (*sim_place_fn)(void);
-typedef void (*sim_mismatch_fn)(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence);
+/* As in the recording: enum cw_ranks_blame in format.h. */
+enum sim_blame { SIM_BLAME_ODD, SIM_BLAME_EITHER, SIM_BLAME_WAITS };
+typedef void (*sim_mismatch_fn)(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence, int blame);
 /* What a truth value (one byte) is to be read as: what `values` says, the other one, or what is said here. */
 enum sim_answer { SIM_ANSWER_USUAL, SIM_ANSWER_OTHER, SIM_ANSWER_FALSE, SIM_ANSWER_TRUE };
 typedef int (*sim_unknown_fn)(sim_addr from, size_t bytes, int why);	/* enum sim_unknown in sim_contents.h; enum sim_answer */

@@ -5,7 +5,7 @@
 
 SIM_EXPORT void cuwhy_sim_on_place(sim_place_fn fn);
 SIM_EXPORT void cuwhy_sim_on_mismatch(sim_mismatch_fn fn);
-SIM_EXPORT void cuwhy_sim_mismatch(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence);
+SIM_EXPORT void cuwhy_sim_mismatch(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence, int blame);
 
 static _Atomic(sim_place_fn) place_fn;
 static _Atomic(sim_mismatch_fn) mismatch_fn;
@@ -23,16 +23,17 @@ uint32_t cuwhy_sim_place(void)
 	return fn ? fn() : 0;
 }
 
-/* The function is called in the process of a rank that called, at `place`, another collective than the others. */
+/* The function is called in the process of a rank that called, at `place`, another collective than the others, or may have
+ * (enum sim_blame). */
 void cuwhy_sim_on_mismatch(sim_mismatch_fn fn)
 {
 	atomic_store(&mismatch_fn, fn);
 }
 
-void cuwhy_sim_mismatch(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence)
+void cuwhy_sim_mismatch(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence, int blame)
 {
 	sim_mismatch_fn fn = atomic_load(&mismatch_fn);
 
 	if (fn)
-		fn(place, mono_ns, call, sentence);
+		fn(place, mono_ns, call, sentence, blame);
 }

@@ -208,6 +208,9 @@ static int comm_end(struct nccl_comm *comm, bool aborted)
 
 	if (code)
 		return code;
+	/* the original's waits for its work, too */
+	if (!aborted && nccl_wait_for_calls(comm) == 0)
+		atomic_store(&comm->shared->rank[comm->rank].left, 1);
 	atomic_store(&comm->aborted, aborted);
 	if (aborted)
 		nccl_notify(comm->shared);
@@ -229,10 +232,12 @@ STANDIN(int, ncclCommAbort, (struct nccl_comm * comm))
 	return comm_end(comm, true);
 }
 
-/* Nothing is put off until the end. */
+/* What was called ends before. */
 STANDIN(int, ncclCommFinalize, (struct nccl_comm * comm))
 {
-	return nccl_check(comm);
+	int code = nccl_check(comm);
+
+	return code ? code : nccl_wait_for_calls(comm);
 }
 
 /* Ends what runs, but keeps the communicator. */

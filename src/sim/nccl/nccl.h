@@ -47,6 +47,7 @@ enum {
 	NCCL_ROUNDS = 8,		/* collectives with values under way */
 	NCCL_MESSAGES = 64,		/* from one rank to another under way */
 	NCCL_SHRINKS = 8,
+	NCCL_SIDES = 2,
 	NCCL_TEXT = 512,
 	NCCL_CALL_TEXT = 96,
 };
@@ -68,6 +69,7 @@ struct nccl_rank {
 	int32_t label;			/* RANK of torchrun, or the rank in the communicator */
 	unsigned char gpu[16];		/* UUID */
 	_Atomic uint64_t calls;		/* made so far */
+	_Atomic int32_t left;		/* it has ended well: its process did, or it destroyed the communicator */
 	struct { int64_t color, key; struct nccl_id id; } split;
 	_Atomic uint64_t split_posted, split_named, split_done;
 };
@@ -89,14 +91,15 @@ struct nccl_shared {
 	_Atomic uint32_t changes;	/* a futex: something happened */
 	_Atomic int32_t failed;		/* the code that every call returns from now on */
 	char failure[NCCL_TEXT];
-	/* The rank that called something else than the others; written before `failed`. */
-	struct nccl_odd {
+	/* The rank that called something else than the others, or one of each side if there is no majority; written before `failed`. */
+	struct nccl_blamed {
 		int32_t rank;		/* plus 1; 0: none */
 		uint32_t place;
-		uint64_t mono_ns;
 		char call[NCCL_CALL_TEXT];
 		_Atomic int32_t told;
-	} odd;
+	} blamed[NCCL_SIDES];
+	uint64_t blamed_ns;
+	int32_t blame;			/* enum sim_blame */
 	_Atomic int32_t lock;		/* of what is not atomic: the process that holds it, or 0 */
 	uint64_t checked;		/* collectives that were compared */
 	_Atomic uint64_t finished[NCCL_ROUNDS];	/* ranks that are done with the values in each slot, over all rounds */
@@ -107,6 +110,7 @@ struct nccl_shared {
 struct nccl_comm {
 	_Atomic int users;		/* the program, and work in streams */
 	_Atomic bool aborted;
+	struct nccl_comm *next;		/* of this process */
 	int rank, ranks, device;
 	struct sim_ctx *context;
 	struct nccl_shared *shared;
@@ -144,6 +148,12 @@ size_t nccl_type_bytes(int type);	/* 0: no such type */
 /* Enters a collective, or a message, and compares it with those of the others. */
 int nccl_enter(struct nccl_comm *comm, const struct nccl_call *call);
 int nccl_enter_message(struct nccl_comm *comm, int from, int to, bool sends, const struct nccl_call *call);
+/* Some ranks have ended well. Has any other made more calls than one of them? */
+bool nccl_has_more_calls(const struct nccl_comm *comm);
+/* Fails if calls of others can never end because of that. */
+int nccl_check_ended(struct nccl_comm *comm);
+/* Waits until all ranks have made the calls that this one has made. */
+int nccl_wait_for_calls(struct nccl_comm *comm);
 /* If the communicator failed because of this rank, whoever watches the program is told, once. */
 void nccl_own_up(struct nccl_comm *comm);
 

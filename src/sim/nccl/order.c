@@ -106,32 +106,56 @@ static const char *caveat(const struct nccl_call *a, const struct nccl_call *b)
 	return bytes ? "; a size that the program computed on the GPU is unknown on a simulated one" : "";
 }
 
-/* Who is to blame, before the failure is announced. Needs the lock. */
-static void set_odd(struct nccl_shared *s, int rank, const struct nccl_call *call, const char *text)
+/* Who is to blame, before the failure is announced: one rank, or one of each side. Needs the lock. */
+static void set_blamed(struct nccl_shared *s, int side, int rank, uint32_t place, const char *text)
 {
+	struct nccl_blamed *b = &s->blamed[side];
 	struct timespec now;
 
 	if (atomic_load(&s->failed))
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	s->odd.rank = rank + 1;
-	s->odd.place = call->place;
-	s->odd.mono_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	snprintf(s->odd.call, sizeof(s->odd.call), "%s", text);
+	s->blamed_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	b->rank = rank + 1;
+	b->place = place;
+	snprintf(b->call, sizeof(b->call), "%s", text);
+}
+
+static void set_blame(struct nccl_shared *s, enum sim_blame blame)
+{
+	if (!atomic_load(&s->failed))
+		s->blame = blame;
 }
 
 void nccl_own_up(struct nccl_comm *comm)
 {
 	struct nccl_shared *s = comm->shared;
 
-	if (atomic_load(&s->failed) && s->odd.rank == comm->rank + 1 && s->failure[0] && !atomic_exchange(&s->odd.told, 1))
-		cuwhy_sim_mismatch(s->odd.place, s->odd.mono_ns, s->odd.call, s->failure);
+	if (!atomic_load(&s->failed) || !s->failure[0])
+		return;
+	for (int i = 0; i < NCCL_SIDES; i++)
+		if (s->blamed[i].rank == comm->rank + 1 && !atomic_exchange(&s->blamed[i].told, 1))
+			cuwhy_sim_mismatch(s->blamed[i].place, s->blamed_ns, s->blamed[i].call, s->failure, s->blame);
 }
+
+/* Of a rank that has come to this call, and not gone on so far that it is overwritten. */
+static const char *blame_for(struct nccl_comm *comm, int side, int rank, uint64_t number,
+			     char text[static NCCL_CALL_TEXT])
+{
+	const struct nccl_call *call = nccl_call_slot(comm, rank, number);
+
+	call_text(text, call);
+	set_blamed(comm->shared, side, rank, call->place, text);
+	return text;
+}
+
+static const char not_known[] = "; which one is wrong is not known";
 
 static int compare(struct nccl_comm *comm, uint64_t number)
 {
 	int usual = majority(comm, number), odd = -1, odds = 0;
 	char its[NCCL_CALL_TEXT], theirs[NCCL_CALL_TEXT], others[32] = "the others call", more[48] = "";
+	bool either;
 
 	for (int i = 0; i < comm->ranks; i++)
 		if (!same(nccl_call_slot(comm, i, number), nccl_call_slot(comm, usual, number))) {
@@ -140,17 +164,117 @@ static int compare(struct nccl_comm *comm, uint64_t number)
 		}
 	if (odd < 0)
 		return 0;
-	call_text(its, nccl_call_slot(comm, odd, number));
+	either = odds * 2 >= comm->ranks;
+	set_blame(comm->shared, either ? SIM_BLAME_EITHER : SIM_BLAME_ODD);
+	blame_for(comm, 0, odd, number, its);
+	if (either)
+		blame_for(comm, 1, usual, number, theirs);
 	call_text(theirs, nccl_call_slot(comm, usual, number));
-	set_odd(comm->shared, odd, nccl_call_slot(comm, odd, number), its);
-	if (comm->ranks == 2 || odds > 1)
+	if (odds > 1 || either)
 		snprintf(others, sizeof(others), "rank %d calls", label_of(comm, usual));
 	if (odds > 1)
 		snprintf(more, sizeof(more), ", and %d more differ from it", odds - 1);
 	return nccl_fail(comm, NCCL_INVALID_USAGE,
-			 "rank %d calls %s where %s %s (collective %llu of the communicator%s)%s", label_of(comm, odd),
-			 its, others, theirs, (unsigned long long)number + 1, more,
+			 "rank %d calls %s where %s %s (collective %llu of the communicator%s)%s%s", label_of(comm, odd),
+			 its, others, theirs, (unsigned long long)number + 1, more, either ? not_known : "",
 			 caveat(nccl_call_slot(comm, odd, number), nccl_call_slot(comm, usual, number)));
+}
+
+/* Of the ranks that have made more than `number` calls, the first that has not ended; -1: none. How many there are, ended or not. */
+static int first_beyond(const struct nccl_comm *comm, uint64_t number, int *count)
+{
+	int first = -1;
+
+	*count = 0;
+	for (int i = 0; i < comm->ranks; i++)
+		if (atomic_load(&comm->shared->rank[i].calls) > number) {
+			*count += 1;
+			if (first < 0 && !atomic_load(&comm->shared->rank[i].left))
+				first = i;
+		}
+	return first;
+}
+
+/* Of those that have ended well: the fewest calls, and how many ranks made no more. */
+static int ended_after(const struct nccl_comm *comm, uint64_t *number, int *count)
+{
+	int first = -1;
+
+	*number = UINT64_MAX;
+	*count = 0;
+	for (int i = 0; i < comm->ranks; i++) {
+		uint64_t calls = atomic_load(&comm->shared->rank[i].calls);
+
+		if (!atomic_load(&comm->shared->rank[i].left) || calls > *number)
+			continue;
+		if (calls < *number) {
+			first = i;
+			*count = 0;
+		}
+		*number = calls;
+		*count += 1;
+	}
+	return first;
+}
+
+bool nccl_has_more_calls(const struct nccl_comm *comm)
+{
+	uint64_t number;
+	int n;
+
+	return ended_after(comm, &number, &n) >= 0 && first_beyond(comm, number, &n) >= 0;
+}
+
+int nccl_check_ended(struct nccl_comm *comm)
+{
+	struct nccl_shared *s = comm->shared;
+	int ended, beyond, n_ended, n_beyond, code = 0;
+	char call[NCCL_CALL_TEXT];
+	uint64_t number;
+
+	nccl_lock(s);
+	ended = ended_after(comm, &number, &n_ended);
+	beyond = ended < 0 ? -1 : first_beyond(comm, number, &n_beyond);
+	if (beyond >= 0 && n_beyond * 2 > comm->ranks) {
+		set_blame(s, SIM_BLAME_WAITS);
+		blame_for(comm, 0, beyond, number, call);
+		code = nccl_fail(comm, NCCL_REMOTE_ERROR,
+				 "rank %d ended without %s, which the others call as collective %llu of the communicator",
+				 label_of(comm, ended), call, (unsigned long long)number + 1);
+	} else if (beyond >= 0 && n_ended * 2 > comm->ranks) {
+		set_blame(s, SIM_BLAME_ODD);
+		blame_for(comm, 0, beyond, number, call);
+		code = nccl_fail(comm, NCCL_REMOTE_ERROR,
+				 "rank %d calls %s as collective %llu of the communicator, and the others ended without it",
+				 label_of(comm, beyond), call, (unsigned long long)number + 1);
+	} else if (beyond >= 0 && n_ended + n_beyond == comm->ranks) {
+		set_blame(s, SIM_BLAME_EITHER);
+		blame_for(comm, 0, beyond, number, call);
+		code = nccl_fail(comm, NCCL_REMOTE_ERROR,
+			"rank %d calls %s as collective %llu of the communicator, and rank %d ended without it%s",
+			label_of(comm, beyond), call, (unsigned long long)number + 1, label_of(comm, ended), not_known);
+	}
+	nccl_unlock(s);
+	nccl_own_up(comm);
+	return code;
+}
+
+static bool all_came(struct nccl_comm *comm, const void *what)
+{
+	const uint64_t *mine = what;
+
+	for (int i = 0; i < comm->ranks; i++)
+		if (atomic_load(&comm->shared->rank[i].calls) < *mine)
+			return false;
+	return true;
+}
+
+int nccl_wait_for_calls(struct nccl_comm *comm)
+{
+	uint64_t mine = atomic_load(&comm->shared->rank[comm->rank].calls);
+	int code = nccl_wait(comm, all_came, &mine);
+
+	return code && comm->shared->failure[0] ? nccl_error(code, "%s", comm->shared->failure) : code;
 }
 
 static uint64_t slowest(const struct nccl_comm *comm)
@@ -211,7 +335,7 @@ int nccl_enter_message(struct nccl_comm *comm, int from, int to, bool sends, con
 	struct nccl_entry *mine, *other;
 	int code = atomic_load(&s->failed);
 	uint32_t place = cuwhy_sim_place();
-	char text[NCCL_CALL_TEXT];
+	char gives[NCCL_CALL_TEXT], gets[NCCL_CALL_TEXT];
 	uint64_t number;
 
 	if (code)
@@ -229,13 +353,19 @@ int nccl_enter_message(struct nccl_comm *comm, int from, int to, bool sends, con
 	nccl_unlock(s);
 	if (sent.count * nccl_type_bytes(sent.type) == wanted.count * nccl_type_bytes(wanted.type))
 		return 0;
-	/* either of them may be wrong: the one that receives is shown, and the sentence names both */
-	snprintf(text, sizeof(text), "recv of %llu %s from rank %d", (unsigned long long)wanted.count,
+	snprintf(gives, sizeof(gives), "send of %llu %s to rank %d", (unsigned long long)sent.count,
+		 types[sent.type].name, label_of(comm, to));
+	snprintf(gets, sizeof(gets), "recv of %llu %s from rank %d", (unsigned long long)wanted.count,
 		 types[wanted.type].name, label_of(comm, from));
-	set_odd(s, to, &wanted, text);
+	nccl_lock(s);
+	set_blame(s, SIM_BLAME_EITHER);
+	set_blamed(s, 0, to, wanted.place, gets);
+	set_blamed(s, 1, from, sent.place, gives);
+	nccl_unlock(s);
 	code = nccl_fail(comm, NCCL_INVALID_USAGE,
-			 "rank %d sends %llu %s to rank %d, which receives %llu %s (message %llu between them)",
-			 label_of(comm, from), (unsigned long long)sent.count, types[sent.type].name, label_of(comm, to),
-			 (unsigned long long)wanted.count, types[wanted.type].name, (unsigned long long)number + 1);
+			 "rank %d sends %llu %s to rank %d, which receives %llu %s (message %llu between them)%s",
+			 label_of(comm, from), (unsigned long long)sent.count, types[sent.type].name,
+			 label_of(comm, to), (unsigned long long)wanted.count, types[wanted.type].name,
+			 (unsigned long long)number + 1, not_known);
 	return failed_before(comm, code);
 }

@@ -125,9 +125,36 @@ void nccl_notify(struct nccl_shared *s)
 /* Threads of streams wait here when the process ends: its exit must not wait for them. */
 static _Atomic bool leaving;
 
-static void leave(void)
+static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct nccl_comm *comms;
+
+static void leave(int status, void *unused)
 {
+	(void)unused;
 	atomic_store(&leaving, true);
+	pthread_mutex_lock(&comms_lock);
+	for (struct nccl_comm *c = comms; c && status == 0; c = c->next)
+		atomic_store(&c->shared->rank[c->rank].left, 1);
+	pthread_mutex_unlock(&comms_lock);
+}
+
+static void list_add(struct nccl_comm *comm)
+{
+	pthread_mutex_lock(&comms_lock);
+	comm->next = comms;
+	comms = comm;
+	pthread_mutex_unlock(&comms_lock);
+}
+
+static void list_remove(struct nccl_comm *comm)
+{
+	pthread_mutex_lock(&comms_lock);
+	for (struct nccl_comm **at = &comms; *at; at = &(*at)->next)
+		if (*at == comm) {
+			*at = comm->next;
+			break;
+		}
+	pthread_mutex_unlock(&comms_lock);
 }
 
 static void at_exit_once(void)
@@ -135,7 +162,7 @@ static void at_exit_once(void)
 	static _Atomic bool done;
 
 	if (!atomic_exchange(&done, true))
-		atexit(leave);
+		on_exit(leave, NULL);
 }
 
 static bool is_dead(int pid)
@@ -157,17 +184,27 @@ static bool is_dead(int pid)
 	return state && strlen(state) > 2 && (state[2] == 'Z' || state[2] == 'X');
 }
 
-/* A rank whose process is gone never arrives. Real ranks would wait until PyTorch's watchdog ends them; here it is said at once. */
+static int rank_is_gone(struct nccl_comm *comm, int rank)
+{
+	return nccl_fail(comm, NCCL_REMOTE_ERROR, "the process of rank %d (%d) has ended while other ranks wait for it",
+			 rank, comm->shared->rank[rank].pid);
+}
+
+/* A rank whose process is gone never arrives. Real ranks would wait until PyTorch's watchdog ends them; here it is said at once, unless the
+ * rank has ended well: then the others may come to the same end, and who is right depends on how many do. */
 static int look_for_the_dead(struct nccl_comm *comm)
 {
 	struct nccl_shared *s = comm->shared;
+	int ended = -1;
 
-	for (int i = 0; i < comm->ranks; i++)
-		if (atomic_load(&s->rank[i].joined) && is_dead(s->rank[i].pid))
-			return nccl_fail(comm, NCCL_REMOTE_ERROR,
-					 "the process of rank %d (%d) has ended while other ranks wait for it", i,
-					 s->rank[i].pid);
-	return 0;
+	for (int i = 0; i < comm->ranks; i++) {
+		if (!atomic_load(&s->rank[i].joined) || !is_dead(s->rank[i].pid))
+			continue;
+		if (!atomic_load(&s->rank[i].left))
+			return rank_is_gone(comm, i);
+		ended = i;
+	}
+	return ended < 0 ? 0 : nccl_has_more_calls(comm) ? nccl_check_ended(comm) : rank_is_gone(comm, ended);
 }
 
 int nccl_wait(struct nccl_comm *comm, bool (*ready)(struct nccl_comm *comm, const void *what), const void *what)
@@ -313,6 +350,7 @@ static int sit_down(struct nccl_comm *comm)
 		return nccl_fail(comm, NCCL_INVALID_USAGE, "rank %d joins a communicator twice", comm->rank);
 	}
 	me->pid = getpid();
+	list_add(comm);
 	me->label = rank_label(comm->rank);
 	memcpy(me->gpu, uuid.bytes, sizeof(me->gpu));
 	atomic_store(&me->joined, 1);
@@ -341,6 +379,7 @@ int nccl_join(struct nccl_comm *comm, const struct nccl_id *id)
 
 void nccl_leave(struct nccl_comm *comm)
 {
+	list_remove(comm);
 	if (comm->shared)
 		munmap(comm->shared, comm->shared_bytes);
 	comm->shared = NULL;

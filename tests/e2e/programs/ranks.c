@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two ranks in two processes that use NCCL, linked with it as PyTorch is: ranks MODE. Rank 1 stops after the second collective
- * (`absent`; `stuck`: and nobody complains), calls another one as its third (`diverge`), or both end well (`fine`). What waits is
- * ended by signal 6, as PyTorch's watchdog does.
+ * (`absent`; `stuck`: and nobody complains), calls another one as its third (`diverge`), calls a fourth when the other one has ended (`more`), or
+ * both end well (`fine`). What waits is ended by signal 6, as PyTorch's watchdog does.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +22,7 @@ int ncclCommInitRank(void **comm, int ranks, id_t_ id, int rank);
 int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *comm, void *stream);
 int ncclAllGather(const void *from, void *to, size_t count, int type, void *comm, void *stream);
 int ncclCommSplit(void *comm, int color, int key, void **to, void *config);
+int ncclCommFinalize(void *comm);
 int ncclCommDestroy(void *comm);
 
 static void must(int code, const char *what)
@@ -56,7 +57,10 @@ static void rank_work(int rank, const id_t_ *id, const char *mode)
 			ncclAllReduce((void *)from, (void *)to, 64, 7, 0, comm, NULL);
 		}
 	}
-	if (!strcmp(mode, "fine")) {
+	if (rank == 1 && !strcmp(mode, "more"))
+		ncclAllReduce((void *)from, (void *)to, 64, 7, 0, comm, NULL);
+	if (!strcmp(mode, "fine") || !strcmp(mode, "more")) {
+		must(ncclCommFinalize(comm), "finalize");
 		must(ncclCommDestroy(half), "destroy");
 		must(ncclCommDestroy(comm), "destroy");
 		exit(0);
@@ -109,7 +113,7 @@ int main(int argc, char **argv)
 			rank_start(argv, i, &id);
 	}
 	waitpid(pid[0], &status, 0);
-	if (strcmp(argv[1], "fine"))
+	if (strcmp(argv[1], "fine") && strcmp(argv[1], "more"))
 		kill(pid[1], SIGTERM);
 	waitpid(pid[1], NULL, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
