@@ -162,6 +162,18 @@ static json_t *kernel_json(const struct casefile *c)
 	return fact_known(c, FACT_kernel_name) || fact_known(c, FACT_kernel_grid) ? facts_json(c, "kernel") : json_null();
 }
 
+static json_t *growth_json(const struct casefile *c)
+{
+	json_t *j;
+
+	if (!fact_known(c, FACT_growth_bytes))
+		return json_null();
+	j = facts_json(c, "memory.growth");
+	JSON_ADD(j, J_VALUE("elsewhere",
+			    fact_known(c, FACT_growth_gpu) ? facts_json(c, "memory.growth.elsewhere") : json_null()));
+	return j;
+}
+
 static json_t *memory_json(const struct casefile *c)
 {
 	json_t *j;
@@ -171,6 +183,7 @@ static json_t *memory_json(const struct casefile *c)
 	j = facts_json(c, "memory");
 	JSON_ADD(j, J_VALUE("fits", fact_known(c, FACT_oom_fits_percent) ? facts_json(c, "memory.fits") : json_null()),
 		 J_VALUE("would_fit", fact_true(c, FACT_room_known) ? facts_json(c, "memory.would_fit") : json_null()),
+		 J_VALUE("growth", growth_json(c)),
 		 J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));
 	return j;
 }

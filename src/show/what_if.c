@@ -202,6 +202,7 @@ static json_t *failure_json(const struct what_if_row *row)
 static json_t *growth_json(const struct what_if_growth *g)
 {
 	return JSON_OF(J_BYTES("bytes", g->bytes), J_TEXT("unit", g->unit), J_BOOL("steady", g->steady),
+		       J_INT("more", g->more), J_INT_OR_NULL("since", g->since, g->since),
 		       J_INT_OR_NULL("fails_at", g->fails_at, g->fails_at), J_BOOL("played", g->played),
 		       J_BOOL("graphs", g->graphs), J_TEXT("line", g->line));
 }

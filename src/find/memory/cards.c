@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The cards that can be simulated, as a list (see cards.h).
  */
-#include "cmd/cards.h"
+#include "find/memory/cards.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "find/memory/replay.h"
 
 #define KIB 1024u
 #define CODE_KIB_PER_SM 714u	/* with the first kernel: src/sim/README.md */
@@ -67,6 +68,45 @@ const struct card_model *card_find(const char *id, struct err *e)
 	else
 		err_hint(e, "for example rtx3060, rtx4090, l4, a100-40gb, h100-80gb; with any other amount of memory: memory=24GiB");
 	return NULL;
+}
+
+#define CARD_UNSURE ((uint64_t)128 << 20)	/* how far the context of a card that was not measured may be off */
+
+void card_ask(struct replay_question *q, const char *recorded, const struct card_model *card)
+{
+	const struct card_model *own = card_named(recorded);
+
+	q->total = card->memory;
+	if (!card->name)		/* the recorded card, with another amount of memory */
+		return;
+	q->outside_more = own ? (int64_t)card->context - (int64_t)own->context : 0;
+	q->unsure = CARD_UNSURE;
+}
+
+/* 24 GiB of one card are a little less than those of another. */
+#define TWICE(bytes) ((bytes)*2 - (bytes) / 10)
+
+/* "rtx4060" and "rtx4090" are. */
+static bool same_kind(const struct card_model *a, const struct card_model *b)
+{
+	size_t n = strcspn(a->id, "0123456789");
+
+	return n == strcspn(b->id, "0123456789") && !strncmp(a->id, b->id, n);
+}
+
+const struct card_model *card_twice(const char *recorded, uint64_t memory)
+{
+	const struct card_model *own = card_named(recorded), *all, *any = NULL;
+	size_t n = cards_all(&all);
+
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].memory < TWICE(memory))
+			continue;
+		if (own && same_kind(own, &all[i]))
+			return &all[i];
+		any = any ? any : &all[i];
+	}
+	return any;
 }
 
 const struct card_model *card_named(const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cards that `cuwhy fit` and `cuwhy memory --what-if` know: those that can be simulated (src/sim/cuda/sim_models.def).
+ * The cards that `cuwhy fit` and `cuwhy memory --what-if` know, and what growth is compared with: those that can be simulated (src/sim/cuda/sim_models.def).
  */
 #ifndef CUWHY_CARDS_H
 #define CUWHY_CARDS_H
@@ -23,5 +23,12 @@ const struct card_model *card_find(const char *id, struct err *e);
 
 /* By the driver's name for it; NULL: it is not in the table. */
 const struct card_model *card_named(const char *name);
+
+/* The smallest one with about twice as much memory, of the same kind as the one with the driver's name `recorded` if there is one; NULL: there is none. */
+const struct card_model *card_twice(const char *recorded, uint64_t memory);
+
+/* What a program that was recorded on the card with the driver's name `recorded` would need on this one. */
+struct replay_question;
+void card_ask(struct replay_question *q, const char *recorded, const struct card_model *card);
 
 #endif
