@@ -17,7 +17,7 @@ static const char *line_words(const struct trace *t, const struct place *p, stru
  * where they differ, it is not known what a turn is. */
 static bool grows(const struct per_turn *p, const struct leftovers *x)
 {
-	if (p->loop.part && (p->loop.rate != 1 || !p->left.steady))
+	if (p->loop.part && (!p->left.requests || p->loop.rate != 1 || !p->left.steady))
 		return false;
 	return p->left.bytes && p->proven && p->left.failed && !(p->graphs ? x->graphs.over : x->tensors.over);
 }
@@ -28,14 +28,15 @@ static void observe_elsewhere(struct casefile *c, const struct replay *r, const 
 {
 	struct replay_question q = replay_same(r);
 	const struct card_model *card = card_twice(trace_header(t)->device[device].name, replay_facts(r)->total);
-	struct per_turn_end end;
+	struct per_turn_end end = {.played = false};
 	uint64_t fails_at;
 
 	if (!card)
 		return;
 	card_ask(&q, trace_header(t)->device[device].name, card);
-	per_turn_ends(&end, r, &q, &p->left);
-	fails_at = per_turn_fails_at(p, &end);
+	if (p->left.requests)
+		per_turn_ends(&end, r, &q, &p->left);
+	fails_at = p->left.requests ? per_turn_fails_at(p, &end) : per_turn_fails_at_rate(p, r, &q);
 	if (fails_at <= p->loop.turn)
 		return;
 	fact_set_text(c, FACT_growth_gpu, card->id);
@@ -85,8 +86,11 @@ void observe_growth(struct casefile *c, const struct replay *r, const struct per
 	per_turn_of(&p, r, known);
 	if (p.left.turns)
 		fact_set_flag(c, FACT_growth_settled, !p.left.bytes);
+	if (!p.left.turns || (p.left.bytes && (!p.left.failed || p.loop.rate <= 0)))
+		per_turn_irregular(&p, r, known);
 	if (!grows(&p, known->left))
 		return;
+	fact_set_flag(c, FACT_growth_settled, false);
 	fact_set_number(c, FACT_growth_bytes, (double)per_turn_bytes(&p));
 	fact_set_text(c, FACT_growth_unit, "iteration");
 	fact_set_flag(c, FACT_growth_steady, p.left.steady);

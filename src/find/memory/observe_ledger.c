@@ -12,6 +12,7 @@
 #include "find/memory/further.h"
 #include "find/memory/kinds.h"
 #include "find/memory/leftovers.h"
+#include "find/memory/observe_gpus.h"
 #include "find/memory/observe_growth.h"
 #include "find/memory/room.h"
 #include "find/memory/room_played.h"
@@ -525,6 +526,7 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 	fill_library(f, t, l);
 	if (seen->known)
 		fill_others(f, t, l, seen);
+	observe_other_gpus(f, i->usage, t, l->device);
 	ledger_proof(f, i, t, l, NULL);
 }
 

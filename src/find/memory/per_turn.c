@@ -49,6 +49,8 @@ static void find_line(struct per_turn *p, const struct leftovers *x)
 
 void per_turn_of(struct per_turn *p, const struct replay *r, const struct per_turn_known *known)
 {
+	uint64_t turns;
+
 	*p = (struct per_turn){.graphs = false};
 	replay_turns_left(r, &p->left);
 	if (!p->left.bytes)
@@ -56,7 +58,20 @@ void per_turn_of(struct per_turn *p, const struct replay *r, const struct per_tu
 	find_line(p, known->left);
 	if (!p->line.file)
 		place_of_stack(known->trace, p->left.stack, &p->line);
-	per_turn_count(&p->loop, r, &p->left, known);
+	per_turn_count(&p->loop, r, &p->left, known, &turns);
+}
+
+#define AVERAGED 3		/* turns, at least */
+
+void per_turn_irregular(struct per_turn *p, const struct replay *r, const struct per_turn_known *known)
+{
+	uint64_t turns, bytes;
+
+	find_line(p, known->left);
+	bytes = per_turn_count(&p->loop, r, &p->left, known, &turns);
+	p->loop.rate = 1;
+	if (p->line.file && p->loop.turn && turns >= AVERAGED)
+		p->left = (struct turns_left){.turns = turns, .bytes = bytes / turns, .failed = true};
 }
 
 void per_turn_find(struct per_turn *p, const struct replay *r, struct trace *t, int device)
@@ -135,4 +150,16 @@ uint64_t per_turn_fails_at(const struct per_turn *p, const struct per_turn_end *
 	double turns = (double)end->turns + (double)end->requests / (double)p->left.requests;
 
 	return p->loop.turn && p->loop.rate > 0 ? p->loop.turn + (uint64_t)(turns * p->loop.rate) : 0;
+}
+
+/* All but what was left needs as much on any card; what was left takes the rest, with the gaps that it leaves. */
+uint64_t per_turn_fails_at_rate(const struct per_turn *p, const struct replay *r, const struct replay_question *q)
+{
+	struct replay_question same = replay_same(r);
+	double left = (double)(p->left.bytes * p->left.turns), peak = (double)replay_facts(r)->peak_allocated,
+	       base = peak > left ? peak - left : 0, room = (double)replay_room(r, &same) - base;
+
+	if (room <= 0)
+		return 0;
+	return p->loop.since + (uint64_t)((double)p->left.turns * ((double)replay_room(r, q) - base) / room);
 }

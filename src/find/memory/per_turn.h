@@ -39,9 +39,12 @@ struct per_turn_known {
 };
 void per_turn_of(struct per_turn *p, const struct replay *r, const struct per_turn_known *known);
 
-/* per_turn_loop.c */
-void per_turn_count(struct per_turn_loop *l, const struct replay *r, const struct turns_left *left,
-		    const struct per_turn_known *known);
+/* per_turn_loop.c. Returns the bytes that were left behind in the turns that are counted; `turns`: of so many. */
+uint64_t per_turn_count(struct per_turn_loop *l, const struct replay *r, const struct turns_left *left,
+			const struct per_turn_known *known, uint64_t *turns);
+
+/* No two turns asked for the same, as where chance decides: what the tensors that were left say of an average turn of the loop. */
+void per_turn_irregular(struct per_turn *p, const struct replay *r, const struct per_turn_known *known);
 
 /* Bytes that are added by a turn of the loop. */
 uint64_t per_turn_bytes(const struct per_turn *p);
@@ -61,5 +64,8 @@ void per_turn_ends(struct per_turn_end *end, const struct replay *r, const struc
 
 /* In which turn of the loop that is; 0: not known. */
 uint64_t per_turn_fails_at(const struct per_turn *p, const struct per_turn_end *end);
+
+/* The same for turns that are irregular, of a program that ran out of memory in such a turn. */
+uint64_t per_turn_fails_at_rate(const struct per_turn *p, const struct replay *r, const struct replay_question *q);
 
 #endif

@@ -19,7 +19,7 @@
 
 /* A block that was left behind. */
 struct kept {
-	uint64_t addr;
+	uint64_t addr, size;
 	size_t request;			/* so many came before it; 0: it is older than they are */
 	struct path path;
 };
@@ -46,15 +46,25 @@ static struct path path_from(const struct counting *c, const struct turn *turn, 
 	return p;
 }
 
-/* Of the same loops as the failure. */
-static bool is_here(const struct counting *c, const struct path *p)
+/* Of the same loops as the failure; of that, outer ones may not be known. */
+static bool is_here(const struct path *p, const struct path *now)
 {
-	if (!p->n || p->n != c->now.n)
+	if (!now->n || p->n < now->n)
 		return false;
-	for (uint32_t i = 0; i < p->n; i++)
-		if (p->step[i].loop != c->now.step[i].loop)
+	for (uint32_t i = 1; i <= now->n; i++)
+		if (p->step[p->n - i].loop != now->step[now->n - i].loop)
 			return false;
 	return true;
+}
+
+/* The failure is in the newest turn of the outer loops, too. */
+static void complete_now(struct counting *c, const struct path *newest)
+{
+	uint32_t more = newest->n - c->now.n;
+
+	memmove(c->now.step + more, c->now.step, c->now.n * sizeof(c->now.step[0]));
+	memcpy(c->now.step, newest->step, more * sizeof(c->now.step[0]));
+	c->now.n = newest->n;
 }
 
 static int by_addr(const void *a, const void *b)
@@ -76,6 +86,10 @@ static void find_kept(struct counting *c)
 	const struct moment *m = c->known->m;
 	struct turn turn[CW_LOOP_TURNS];
 
+	struct path newest = {.n = 0};
+	uint64_t ticks = 0;
+	size_t same = 0;
+
 	c->kept = xcalloc(m->torch.n + 1, sizeof(*c->kept));
 	for (size_t i = 0; i < m->torch.n; i++) {
 		const struct piece *b = &m->torch.list[i];
@@ -84,9 +98,20 @@ static void find_kept(struct counting *c)
 		if (!is_left(c->known->left, i))
 			continue;
 		*k = (struct kept){.addr = b->addr,
+				   .size = b->size,
 				   .path = path_from(c, turn, turns_of_piece(c->known->trace, b, turn))};
-		c->n += is_here(c, &k->path);
+		if (!is_here(&k->path, &c->now))
+			continue;
+		newest = !newest.n || b->ticks >= ticks ? k->path : newest;
+		ticks = b->ticks >= ticks ? b->ticks : ticks;
+		c->n++;
 	}
+	if (newest.n > c->now.n)
+		complete_now(c, &newest);
+	for (size_t i = 0; i < c->n; i++)
+		if (c->kept[i].path.n == c->now.n && is_here(&c->kept[i].path, &c->now))
+			c->kept[same++] = c->kept[i];
+	c->n = same;
 	xsort(c->kept, c->n, sizeof(*c->kept), by_addr);
 }
 
@@ -223,12 +248,32 @@ static uint64_t oldest(const struct counting *c)
 	return since;
 }
 
-void per_turn_count(struct per_turn_loop *l, const struct replay *r, const struct turns_left *left,
-		    const struct per_turn_known *known)
+/* How often it turned is known of the outermost loop at least. */
+static void count_outermost(struct per_turn_loop *l, struct counting *c)
+{
+	c->now.n = 1;
+	for (size_t i = 0; i < c->n; i++)
+		c->kept[i].path.n = 1;
+	l->turn = count_of(c, &c->now);
+	l->rate = 0;
+}
+
+static uint64_t bytes_left(const struct counting *c)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		bytes += c->kept[i].size;
+	return bytes;
+}
+
+uint64_t per_turn_count(struct per_turn_loop *l, const struct replay *r, const struct turns_left *left,
+			const struct per_turn_known *known, uint64_t *turns)
 {
 	struct counting c = {.known = known};
 	struct turn turn[CW_LOOP_TURNS];
 	size_t n = turns_at_failure(known->trace, known->failure, turn), requests;
+	uint64_t bytes;
 
 	*l = (struct per_turn_loop){.turn = 0};
 	loops_find(&c.loops, known->trace, known->m);
@@ -237,15 +282,18 @@ void per_turn_count(struct per_turn_loop *l, const struct replay *r, const struc
 		find_kept(&c);
 		requests = find_requests(&c, r);
 		find_each(&c);
-		name_loop(l, &c, turn, n);
 		l->rate = rounded(rate_of(&c, left, requests));
 		l->part = began_before(&c);
-		if (!l->part) {
-			l->turn = count_of(&c, &c.now);
-			l->since = oldest(&c);
-		}
+		l->turn = l->part ? 0 : count_of(&c, &c.now);
+		if (!l->part && !l->turn)
+			count_outermost(l, &c);
+		l->since = l->part ? 0 : oldest(&c);
+		name_loop(l, &c, turn, n);
 		l->exact = c.now.exact && l->turn == last_turn(&c.now);
 	}
+	bytes = bytes_left(&c);
+	*turns = l->since && l->turn > l->since ? l->turn - l->since : 0;
 	free(c.kept);
 	free(c.loops.is);
+	return bytes;
 }
