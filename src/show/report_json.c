@@ -185,6 +185,7 @@ static json_t *memory_json(const struct casefile *c)
 	j = facts_json(c, "memory");
 	JSON_ADD(j, J_VALUE("fits", fact_known(c, FACT_oom_fits_percent) ? facts_json(c, "memory.fits") : json_null()),
 		 J_VALUE("would_fit", fact_true(c, FACT_room_known) ? facts_json(c, "memory.would_fit") : json_null()),
+		 J_VALUE("options", fact_known(c, FACT_options_of) ? facts_json(c, "memory.options") : json_null()),
 		 J_VALUE("growth", growth_json(c)),
 		 J_VALUE("other_gpu", fact_known(c, FACT_spare_index) ? facts_json(c, "memory.other_gpu") : json_null()),
 		 J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));

@@ -79,6 +79,8 @@ void card_ask(struct replay_question *q, const char *recorded, const struct card
 	q->total = card->memory;
 	if (!card->name)		/* the recorded card, with another amount of memory */
 		return;
+	if (own && !strcmp(own->name, card->name))	/* what its context takes was recorded */
+		return;
 	q->outside_more = own ? (int64_t)card->context - (int64_t)own->context : 0;
 	q->unsure = CARD_UNSURE;
 }

@@ -45,7 +45,8 @@ static bool is_open(const struct gpu_state *g)
 /* A program that has spread over it already gains nothing. */
 static bool is_in_use(const struct trace *t, int device)
 {
-	return device >= 0 && (trace_header(t)->memory[device].driver_peak || trace_header(t)->memory[device].peak_reserved);
+	return device >= 0 &&
+	       (trace_header(t)->memory[device].driver_peak || trace_header(t)->memory[device].peak_reserved);
 }
 
 void observe_other_gpus(struct casefile *c, const struct gpu_usage *u, const struct trace *t, int device)

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "compat/cuda_errors.h"
+#include "find/memory/batch_options.h"
 #include "find/memory/pieces.h"
 #include "find/memory/retention.h"
 #include "find/memory/further.h"
@@ -528,6 +529,7 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 		fill_others(f, t, l, seen);
 	observe_other_gpus(f, i->usage, t, l->device);
 	ledger_proof(f, i, t, l, NULL);
+	observe_batch_options(f, t, i->lead);
 }
 
 void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t)
