@@ -20,15 +20,29 @@ static bool may_pile_up(enum ledger_kind kind)
 	return kind == KIND_OTHER || kind == KIND_ACTIVATIONS;
 }
 
-static struct of_line *line_of(struct of_line *list, size_t *n, const struct about *about)
+static int by_lines(const void *a, const void *b)
 {
-	size_t i = 0;
+	const struct of_line *x = a, *y = b;
 
-	while (i < *n && list[i].lines != about->lines)
-		i++;
-	if (i == *n)
-		list[(*n)++] = (struct of_line){.place = about->place, .lines = about->lines};
-	return &list[i];
+	return x->lines < y->lines ? -1 : x->lines > y->lines;
+}
+
+/* Blocks of the same line become one. Returns how many are left. */
+static size_t add_up(struct of_line *list, size_t n)
+{
+	size_t lines = 0;
+
+	xsort(list, n, sizeof(*list), by_lines);
+	for (size_t i = 0; i < n; i++) {
+		if (!lines || list[lines - 1].lines != list[i].lines) {
+			list[lines++] = list[i];
+			continue;
+		}
+		list[lines - 1].old += list[i].old;
+		list[lines - 1].old_bytes += list[i].old_bytes;
+		list[lines - 1].again += list[i].again;
+	}
+	return lines;
 }
 
 static uint64_t freed_of(struct trace *t, struct kinds *k, uint64_t lines)
@@ -68,16 +82,17 @@ void snap_old_observe(struct casefile *c, struct trace *t, const struct cw_failu
 	list = xcalloc(m.torch.n + 1, sizeof(*list));
 	for (size_t i = 0; i < m.torch.n; i++) {
 		const struct piece *p = &m.torch.list[i];
-		struct of_line *l;
+		const struct about *about;
 
 		cut |= p->stack && !p->ticks;
-		if (!p->stack || !kinds_about(&k, p)->place.file || !may_pile_up(kinds_of(&k, p)))
+		if (!p->stack || !may_pile_up(kinds_of(&k, p)))
 			continue;
-		l = line_of(list, &n, kinds_about(&k, p));
-		l->again += p->ticks != 0;
-		l->old += p->ticks == 0;
-		l->old_bytes += p->ticks == 0 ? p->size : 0;
+		about = kinds_about(&k, p);
+		if (about->place.file)
+			list[n++] = (struct of_line){about->place, about->lines, p->ticks == 0,
+						     p->ticks == 0 ? p->size : 0, p->ticks != 0};
 	}
+	n = add_up(list, n);
 	for (size_t i = 0; i < n; i++)
 		if (list[i].old && (!most || list[i].old_bytes > most->old_bytes))
 			most = &list[i];
