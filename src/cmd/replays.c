@@ -12,7 +12,7 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "base/str.h"
-#include "find/memory/cards.h"
+#include "cmd/cards.h"
 #include "read/recording/damage.h"
 #include "find/failure/place.h"
 #include "find/memory/playback.h"

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "find/memory/cards.h"
+#include "cmd/cards.h"
 #include "find/memory/growth.h"
 #include "cmd/replays.h"
 #include "run/run_mark.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "find/memory/cards.h"
+#include "cmd/cards.h"
 #include "find/memory/per_turn.h"
 #include "dice.h"
 #include "program_make.h"

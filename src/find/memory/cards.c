@@ -3,25 +3,22 @@
  */
 #include "find/memory/cards.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
-#include "base/str.h"
+#include "base/mem.h"
 #include "find/memory/replay.h"
 
 #define KIB 1024u
 #define CODE_KIB_PER_SM 714u	/* with the first kernel: src/sim/README.md */
 
-static const struct card_model cards[] = {
+const struct card_model cards[CARDS] = {
 #define SIM_MODEL(id, name, major, minor, memory_kib, context_kib, sms, ...) \
 	{#id, name, (uint64_t)(memory_kib)*KIB, ((uint64_t)(context_kib) + CODE_KIB_PER_SM * (sms)) * KIB},
 #include "sim/cuda/sim_models.def"
 #undef SIM_MODEL
 };
-#define CARDS (sizeof(cards) / sizeof(cards[0]))
 
 static int by_memory(const void *x, const void *y)
 {
@@ -50,24 +47,6 @@ size_t cards_all(const struct card_model **list)
 	xsort(once, n, sizeof(once[0]), by_memory);
 	*list = once;
 	return n;
-}
-
-const struct card_model *card_find(const char *id, struct err *e)
-{
-	const char *names[CARDS + 1] = {NULL}, *near;
-
-	for (size_t i = 0; i < CARDS; i++) {
-		if (strcmp(cards[i].id, id) == 0)
-			return &cards[i];
-		names[i] = cards[i].id;
-	}
-	err_set(e, -EINVAL, "there is no GPU '%s' in cuwhy's table", id);
-	near = str_nearest(id, names);
-	if (near)
-		err_hint(e, "did you mean '%s'?", near);
-	else
-		err_hint(e, "for example rtx3060, rtx4090, l4, a100-40gb, h100-80gb; with any other amount of memory: memory=24GiB");
-	return NULL;
 }
 
 #define CARD_UNSURE ((uint64_t)128 << 20)	/* how far the context of a card that was not measured may be off */

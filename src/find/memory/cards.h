@@ -7,19 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct err;
-
 struct card_model {
 	const char *id, *name;		/* "a100-40gb", and as the driver names it; NULL: any card with that much memory */
 	uint64_t memory;		/* bytes, as cuMemGetInfo reports the total */
 	uint64_t context;		/* of that, what a CUDA context takes, with the first kernel */
 };
 
+enum {
+	CARDS = 0
+#define SIM_MODEL(...) +1
+#include "sim/cuda/sim_models.def"
+#undef SIM_MODEL
+};
+extern const struct card_model cards[CARDS];
+
 /* All but the one for tests; each card once, the smallest first. */
 size_t cards_all(const struct card_model **list);
-
-/* NULL with `e` filled: there is none of that name. */
-const struct card_model *card_find(const char *id, struct err *e);
 
 /* By the driver's name for it; NULL: it is not in the table. */
 const struct card_model *card_named(const char *name);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cards by the names that commands take (see cards.h).
+ */
+#include "cmd/cards.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+const struct card_model *card_find(const char *id, struct err *e)
+{
+	const char *names[CARDS + 1] = {NULL}, *near;
+
+	for (size_t i = 0; i < CARDS; i++) {
+		if (strcmp(cards[i].id, id) == 0)
+			return &cards[i];
+		names[i] = cards[i].id;
+	}
+	err_set(e, -EINVAL, "there is no GPU '%s' in cuwhy's table", id);
+	near = str_nearest(id, names);
+	if (near)
+		err_hint(e, "did you mean '%s'?", near);
+	else
+		err_hint(e, "for example rtx3060, rtx4090, l4, a100-40gb, h100-80gb; with any other amount of memory: memory=24GiB");
+	return NULL;
+}
