@@ -76,7 +76,7 @@ endif
 export CUWHY_WRITES_MODE ?= real
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-spelling check-packages check-aarch64 check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-asan check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-growing check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-asan check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-standin-exports check-torch check-growing check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 # on every processor, unless -j says how many
@@ -107,6 +107,7 @@ help:
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
 ##                  downloads several gigabytes with pip
 ## make check-standins  the stand-ins for NVIDIA's libraries against what these wheels import; also downloads
+## make check-standin-exports  whether they have every function of the originals that returns a status; downloads 3.5 GB
 ## make check-wheel-archs  the GPU architectures in these wheels against the table of wheels; also downloads
 ## make check-doctor-wheels  what the doctor says about some of them, on old and new GPUs and drivers; also downloads
 ## make bench       cost of recording on the simulated GPU
@@ -631,6 +632,9 @@ check-memory: parts
 # Likewise: what PyTorch's libraries import from NVIDIA's, against the stand-ins.
 check-standins: parts
 	@$(PYTHON) tests/wheels/check_standins.py --build $(B) --cache build/wheels $(WHEELS)
+
+check-standin-exports: parts
+	@$(PYTHON) tests/wheels/standin_exports.py --build $(B) --cache build/wheels
 
 # Likewise: the architectures in wheels against kb/compat_torch.def.
 check-wheel-archs: $(B)/tests/show_archs

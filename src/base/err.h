@@ -7,7 +7,7 @@
 struct err {
 	int code;		/* negative errno, 0 = none */
 	char msg[240];		/* lower case, no period, what failed first */
-	char hint[240];		/* what to try, or "" */
+	char hint[400];		/* what to try, or "" */
 };
 
 /* Both return `code`, so that a caller can fail in one line. `e` may be NULL. */

@@ -8,13 +8,15 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "sim/cuda/sim_spec.h"
 
 const struct card_model *card_find(const char *id, struct err *e)
 {
+	const struct sim_model *model = sim_model_find(id, strlen(id));
 	const char *names[CARDS + 1] = {NULL}, *near;
 
 	for (size_t i = 0; i < CARDS; i++) {
-		if (strcmp(cards[i].id, id) == 0)
+		if (model && strcmp(cards[i].id, model->id) == 0)
 			return &cards[i];
 		names[i] = cards[i].id;
 	}

@@ -93,13 +93,13 @@ struct fit {
 	struct pool pool;
 };
 
-/* "24GiB": the card of the recording or of the dry run, with that much memory. NULL: it is no such word. */
+/* "24GiB": the card of the recording or of the dry run, with that much memory. NULL: it is no such word ("4090" is a name). */
 static const struct card_model *card_of_bytes(struct fit *f, const char *word)
 {
 	struct card_model *card;
 	uint64_t bytes;
 
-	if (!str_bytes(word, &bytes))
+	if (!str_bytes(word, &bytes) || str_u64(word, &bytes))
 		return NULL;
 	card = pool_alloc(&f->pool, sizeof(*card));
 	*card = (struct card_model){.id = word, .memory = bytes};

@@ -326,6 +326,14 @@ def results(done):
     return {int(seed): (digest, told) for seed, digest, told in LINE.findall(done.stdout)}
 
 
+def difference(args, folder, seed):
+    """A program whose results differ runs twice more, alone: what varies without cuwhy is not guard mode's."""
+    again = [try_seeds(args, folder, [seed])[:2] for _ in range(2)]
+    plain, guarded = ([results(done[side]).get(seed, ("failed", ""))[0] for done in again] for side in (0, 1))
+    why = "its results vary without cuwhy" if len(set(plain)) > 1 else "results differ" if plain != guarded else "results differed once"
+    return "%s: alone %s without, %s with" % (why, " and ".join(plain), " and ".join(guarded))
+
+
 def problems(args, folder, seeds):
     """(seed, what is wrong or None, what it did) of each; a process that dies is tried again from the next program on."""
     seeds = list(seeds)
@@ -337,7 +345,7 @@ def problems(args, folder, seeds):
                 yield seed, "only the plain program fails (status %d)" % plain.returncode, got[seed][1] + "\n" + plain.stderr[-2500:]
                 continue
             same = bool(args.gpu) or had[seed][0] == got[seed][0]
-            yield seed, None if same else "results differ: %s without, %s with" % (had[seed][0], got[seed][0]), got[seed][1]
+            yield seed, None if same else difference(args, folder, seed), got[seed][1]
         left = [s for s in seeds if s not in got]
         if not left and (guarded.returncode or verdict.get("cause") != "none"):
             yield seeds[-1], "at the end: status %d, %s" % (guarded.returncode, verdict.get("cause")), guarded.stderr[-1500:]

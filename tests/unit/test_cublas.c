@@ -27,6 +27,7 @@ struct lt_result {			/* cublasLtMatmulHeuristicResult_t */
 	F(cublas, cublasSetPointerMode_v2, (void *, int))                                                                     \
 	F(cublas, cublasSetWorkspace_v2, (void *, void *, size_t))                                                            \
 	F(cublas, cublasSetMathMode, (void *, int))                                                                           \
+	F(cublas, cublasHgemm, (GEMM_ARGS))                                                                                   \
 	F(cublas, cublasSgemm_v2, (GEMM_ARGS))                                                                                \
 	F(cublas, cublasGemmEx, (EX_ARGS))                                                                                    \
 	F(cublas, cublasSdot_v2, (void *, int, const void *, int, const void *, int, void *))                                 \
@@ -140,6 +141,7 @@ SIM_TEST(cublas__arguments_are_checked, "tiny")
 
 	OK(cublasSgemm_v2(h, 0, 0, 4, 5, 6, &one, a, 4, b, 6, &zero, c, 4));
 	OK(cublasSgemm_v2(h, 1, 1, 4, 5, 6, &one, a, 6, b, 5, &zero, c, 4));
+	OK(cublasHgemm(h, 0, 0, 4, 5, 6, &one, a, 4, b, 6, &zero, c, 4));
 	OK(cublasSgemm_v2(h, 0, 0, 0, 5, 6, &one, NULL, 1, NULL, 6, &zero, NULL, 1));
 	OK(cublasSgemm_v2(h, 0, 0, 4, 5, 0, &one, NULL, 4, NULL, 1, &zero, c, 4));
 	EXPECT(cublasSgemm_v2(NULL, 0, 0, 4, 5, 6, &one, a, 4, b, 6, &zero, c, 4), BLAS_NOT_INITIALIZED);

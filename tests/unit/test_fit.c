@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "sim/cuda/sim_spec.h"
 #include "fit/fit.h"
 #include "dice.h"
 
@@ -137,6 +138,38 @@ static void cards__are_in_the_table_once(void **state)
 	assert_non_null(strstr(e.hint, "a100-40gb"));
 }
 
+static void cards__have_the_names_that_people_type(void **state)
+{
+	static const char *const names[][2] = {
+		{"rtx4090", "rtx4090"},
+		{"RTX4090", "rtx4090"},
+		{"4090", "rtx4090"},
+		{"RTX 4090", "rtx4090"},
+		{"rtx_4090", "rtx4090"},
+		{"NVIDIA GeForce RTX 4090", "rtx4090"},
+		{"2080Ti", "rtx2080ti"},
+		{"A100-80GB", "a100-80gb"},
+		{"a100_40gb", "a100-40gb"},
+		{"Tesla T4", "t4"},
+		{"NVIDIA H200", "h200"},
+		{"h100", "h100"},
+		{"pro 6000", NULL},
+		{"4091", NULL},
+		{"nvidia", NULL},
+		{"", NULL}, {"rtx", NULL}, {"100", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct sim_model *m = sim_model_find(names[i][0], strlen(names[i][0]));
+
+		if (names[i][1])
+			assert_string_equal(m ? m->id : "nothing", names[i][1]);
+		else
+			assert_null(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +177,7 @@ int main(void)
 		cmocka_unit_test(words__have_the_value_where_the_program_expects_it),
 		cmocka_unit_test(largest__is_found_for_every_limit),
 		cmocka_unit_test(largest__ends_with_a_program_that_fails),
+		cmocka_unit_test(cards__have_the_names_that_people_type),
 		cmocka_unit_test(cards__are_in_the_table_once),
 	};
 

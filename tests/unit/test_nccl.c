@@ -82,16 +82,11 @@ static void nap(void)
 	nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
-/* A communicator of all ranks, on device `device`. */
-static struct comm *join(int rank, int device, int code)
+/* A communicator of all ranks, on the current device. */
+static struct comm *meet(int rank, int code)
 {
-	struct sim_ctx *ctx;
 	struct comm *comm = NULL;
 
-	load();
-	OK(cu.cuInit(0));
-	OK(cu.cuDevicePrimaryCtxRetain(&ctx, device));
-	OK(cu.cuCtxSetCurrent(ctx));
 	if (rank == 0) {
 		OK(nccl.ncclGetUniqueId(&meeting->id));
 		atomic_store(&meeting->ready, 1);
@@ -100,6 +95,18 @@ static struct comm *join(int rank, int device, int code)
 		nap();
 	EXPECT(nccl.ncclCommInitRank(&comm, RANKS, meeting->id, rank), code);
 	return comm;
+}
+
+/* A communicator of all ranks, on device `device`. */
+static struct comm *join(int rank, int device, int code)
+{
+	struct sim_ctx *ctx;
+
+	load();
+	OK(cu.cuInit(0));
+	OK(cu.cuDevicePrimaryCtxRetain(&ctx, device));
+	OK(cu.cuCtxSetCurrent(ctx));
+	return meet(rank, code);
 }
 
 /* Runs the ranks; what they wrote to stderr, and their exit codes. */
@@ -225,6 +232,28 @@ static void ring(int rank)
 	EXPECT(nccl.ncclSend(AT(from), 1, INT64, RANKS, comm, NULL), 4);
 	EXPECT(nccl.ncclGroupEnd(), 5);
 	OK(nccl.ncclCommDestroy(comm));
+}
+
+static void first_of_all(int rank)
+{
+	int64_t one = 1, sum = RANKS;
+	sim_addr at;
+	char visible[2] = {(char)('0' + rank)};
+	struct comm *comm;
+
+	setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+	load();
+	comm = meet(rank, 0);
+	at = device_longs(&one, 1);
+	OK(nccl.ncclAllReduce(AT(at), AT(at), 1, INT64, SUM, comm, NULL));
+	check_longs(at, &sum, 1);
+}
+
+static void nccl__a_communicator_needs_no_call_of_cuda_before_it(void **state)
+{
+	(void)state;
+	run_ranks(first_of_all, "tiny,devices=4");
+	assert_all_ended_well();
 }
 
 static void nccl__a_group_receives_and_sends_at_once(void **state)
@@ -357,6 +386,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nccl__small_contents_are_moved_and_reduced),
+		cmocka_unit_test(nccl__a_communicator_needs_no_call_of_cuda_before_it),
 		cmocka_unit_test(nccl__a_group_receives_and_sends_at_once),
 		cmocka_unit_test(nccl__a_communicator_is_split_by_color_and_key),
 		cmocka_unit_test(nccl__the_rank_that_differs_is_named_once),

@@ -62,6 +62,61 @@ SIM_TEST(sim__a_captured_graph_runs_again_and_again, "tiny")
 	EXPECT(cu.cuGraphLaunch(exec, s), 1);
 }
 
+SIM_TEST(sim__an_event_from_outside_is_recorded_by_each_launch, "tiny")
+{
+	struct sim_stream *s, *other;
+	struct sim_event *e;
+	struct sim_graph *g;
+	struct sim_exec *exec;
+	int ms = 300;
+
+	sim_start();
+	s = stream_new(1);
+	other = stream_new(1);
+	OK(cu.cuEventCreate(&e, 0));
+	OK(cu.cuStreamBeginCapture_v2(s, 2));
+	OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){&ms}));
+	OK(cu.cuEventRecordWithFlags(e, s, 1));
+	OK(cu.cuStreamWaitEvent(other, e, 0));		/* it is not recorded yet, and no part of the capture */
+	OK(cu.cuStreamQuery(other));
+	OK(cu.cuStreamEndCapture(s, &g));
+	OK(cu.cuGraphInstantiateWithFlags(&exec, g, 0));
+	for (int i = 0; i < 2; i++) {
+		OK(cu.cuGraphLaunch(exec, s));
+		EXPECT(cu.cuEventQuery(e), 600);
+		OK(cu.cuStreamWaitEvent(other, e, 0));
+		EXPECT(cu.cuStreamQuery(other), 600);
+		OK(cu.cuStreamSynchronize(other));
+		OK(cu.cuEventQuery(e));
+	}
+}
+
+SIM_TEST(sim__a_launch_waits_for_an_event_from_outside, "tiny")
+{
+	struct sim_stream *s, *other;
+	struct sim_event *e;
+	struct sim_graph *g;
+	struct sim_exec *exec;
+	int ms = 300;
+
+	sim_start();
+	s = stream_new(1);
+	other = stream_new(1);
+	OK(cu.cuEventCreate(&e, 0));
+	OK(cu.cuEventRecord(e, other));
+	OK(cu.cuStreamBeginCapture_v2(s, 2));
+	OK(cu.cuStreamWaitEvent(s, e, 1));
+	OK(launch_1d(sim_kernel("nop"), 1, 1, s, NULL));
+	OK(cu.cuStreamEndCapture(s, &g));
+	OK(cu.cuGraphInstantiateWithFlags(&exec, g, 0));
+	OK(launch_1d(sim_kernel("spin"), 1, 1, other, (void *[]){&ms}));
+	OK(cu.cuEventRecord(e, other));
+	OK(cu.cuGraphLaunch(exec, s));
+	EXPECT(cu.cuStreamQuery(s), 600);
+	OK(cu.cuStreamSynchronize(s));
+	OK(cu.cuEventQuery(e));
+}
+
 SIM_TEST(sim__memory_and_sync_calls_break_a_capture_with_900, "tiny")
 {
 	for (int mode = 0; mode < 2; mode++) {
@@ -247,6 +302,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sim__a_captured_graph_runs_again_and_again),
+		cmocka_unit_test(sim__an_event_from_outside_is_recorded_by_each_launch),
+		cmocka_unit_test(sim__a_launch_waits_for_an_event_from_outside),
 		cmocka_unit_test(sim__memory_and_sync_calls_break_a_capture_with_900),
 		cmocka_unit_test(sim__a_relaxed_capture_allows_memory_calls),
 		cmocka_unit_test(sim__the_legacy_stream_breaks_the_capture_of_a_blocking_stream),

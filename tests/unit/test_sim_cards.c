@@ -210,17 +210,73 @@ static void cards__no_more_than_the_ram_can_be_pinned(void **state)
 
 struct process { unsigned int pid; unsigned long long bytes; };
 
+static void *nvml_alone(void)	/* without a driver, as in the probe */
+{
+	char library[256];
+
+	snprintf(library, sizeof(library), "%s", getenv("SIM_LIB") ? getenv("SIM_LIB") : "build/sim/libcuda.so.1");
+	strcpy(strrchr(library, '/') + 1, "libnvidia-ml.so.1");
+	return dlopen(library, RTLD_NOW);
+}
+
+static void nvml_has_idle_gpus(void)
+{
+	unsigned long long memory[3];
+	int (*init)(unsigned int), (*count)(unsigned int *), (*device)(unsigned int, void **),
+		(*info)(void *, unsigned long long *);
+	unsigned int n = 0;
+	void *lib = nvml_alone(), *gpu;
+
+	CHECK(lib);
+	*(void **)&init = dlsym(lib, "nvmlInitWithFlags");
+	*(void **)&count = dlsym(lib, "nvmlDeviceGetCount_v2");
+	*(void **)&device = dlsym(lib, "nvmlDeviceGetHandleByIndex_v2");
+	*(void **)&info = dlsym(lib, "nvmlDeviceGetMemoryInfo");
+	OK(init(0));
+	OK(count(&n));
+	CHECK(n == 3);
+	OK(device(2, &gpu));
+	OK(info(gpu, memory));
+	CHECK(memory[0] == 512 * MIB && memory[2] == 100 * MIB);
+}
+
+static void cards__nvml_knows_the_gpus_before_the_driver_is_started(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child("tiny*3,memory=512M,taken=100M", nvml_has_idle_gpus), 0);
+}
+
+static void nvml_has_them_all(void)
+{
+	enum { NOT_SUPPORTED = 3 };
+	static const char *const names[] = {
+#define NVML_OTHER(name) #name,
+#include "sim/nvml/others.def"
+#undef NVML_OTHER
+	};
+	void *lib = nvml_alone();
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		int (*call)(void);
+
+		*(void **)&call = dlsym(lib, names[i]);
+		CHECK(call && call() == NOT_SUPPORTED);
+	}
+}
+
+static void cards__what_nvml_cannot_say_is_not_supported(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child("tiny", nvml_has_them_all), 0);
+}
+
 static void nvml_names_the_other(void)
 {
 	int (*init)(void), (*device)(unsigned int, void **), (*list)(void *, unsigned int *, struct process *);
 	struct process seen[8];
 	unsigned int n = 8;
-	char library[256];
-	void *lib, *gpu;
+	void *lib = nvml_alone(), *gpu;
 
-	snprintf(library, sizeof(library), "%s", getenv("SIM_LIB") ? getenv("SIM_LIB") : "build/sim/libcuda.so.1");
-	strcpy(strrchr(library, '/') + 1, "libnvidia-ml.so.1");
-	lib = dlopen(library, RTLD_NOW);	/* without a driver, as in the probe */
 	CHECK(lib);
 	*(void **)&init = dlsym(lib, "nvmlInit_v2");
 	*(void **)&device = dlsym(lib, "nvmlDeviceGetHandleByIndex_v2");
@@ -254,6 +310,8 @@ int main(void)
 		CARDS_TEST(cards__a_race_for_memory_loses_none),
 		CARDS_TEST(cards__no_more_than_the_ram_can_be_pinned),
 		CARDS_TEST(cards__nvml_lists_the_processes_of_the_run),
+		CARDS_TEST(cards__nvml_knows_the_gpus_before_the_driver_is_started),
+		CARDS_TEST(cards__what_nvml_cannot_say_is_not_supported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,6 +195,7 @@ SIM_TEST(sim__a_gpu_without_clusters_refuses_them, "a100")
 SIM_TEST(sim__missing_parameters_and_stale_handles_are_noticed, "tiny")
 {
 	struct sim_stream *s;
+	struct sim_module *m;
 	struct sim_func *f;
 	size_t size = 20;
 	char buffer[32] = {0};
@@ -205,6 +206,9 @@ SIM_TEST(sim__missing_parameters_and_stale_handles_are_noticed, "tiny")
 	EXPECT(launch_1d(f, 1, 1, NULL, NULL), 1);
 	CHECK(strstr(sim_said, "has 3 parameters but none provided at launch"));
 	EXPECT(cu.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra), 701);
+	OK(cu.cuModuleLoadData(&m, "cuwhy-sim-module 1\ntarget compute_50 ptx 6.0\nkernel nop any_params=1 mangled=mine\n"));
+	OK(cu.cuModuleGetFunction(&f, m, "mine"));
+	OK(cu.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
 	OK(cu.cuStreamCreate(&s, 0));
 	OK(cu.cuStreamDestroy_v2(s));
 	EXPECT(launch_1d(sim_kernel("nop"), 1, 1, s, NULL), 400);

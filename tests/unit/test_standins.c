@@ -2,6 +2,9 @@
  * Tests of the stand-ins for NVIDIA's smaller libraries: for each, a call that succeeds and calls that are refused with its code. */
 #include "standin_load.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #define AT(address) ((void *)(uintptr_t)(address))
 
 static sim_addr device_bytes(size_t bytes)
@@ -302,6 +305,44 @@ SIM_TEST(cufile__is_refused, "tiny")
 	CHECK(cuFileBufRegister(NULL, 0, 0).code == 5007);
 }
 
+/* Functions that nobody modeled: there, and not supported. */
+SIM_TEST(standins__what_is_not_modeled_fails_and_is_named_once, "tiny")
+{
+	static const struct {
+		const char *library, *function;
+		int status;
+	} rows[] = {
+		{"libcublas.so.12", "cublasSgemm_v2_64", 15}, {"libcublas.so.13", "cublasSgemm_v2_64", 15},
+		{"libcublasLt.so.13", "cublasLtMatrixTransform", 15},
+		{"libcudart.so.12", "cudaCreateTextureObject", 801},
+		{"libcudart.so.13", "cudaMemcpy_ptds", 801}, {"libcudnn.so.9", "cudnnAddTensor", 3000},
+		{"libcufft.so.12", "cufftExecC2C", 16}, {"libcupti.so.13", "cuptiEventGetAttribute", 27},
+		{"libcurand.so.10", "curandGenerateUniform", 999}, {"libcusolver.so.12", "cusolverSpDcsrlsvqr", 9},
+		{"libcusparse.so.12", "cusparseAxpby", 10}, {"libcusparseLt.so.0", "cusparseLtDestroy", 10},
+		{"libnccl.so.2", "ncclCommGrow", 5}, {"libnvrtc.so.13", "nvrtcGetLTOIR", 11},
+	};
+
+	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+	int said = memfd_create("said", 0), before = dup(STDERR_FILENO), lines = 0;
+	char text[4096] = "";
+
+	sim_start();
+	CHECK(said >= 0 && before >= 0 && dup2(said, STDERR_FILENO) >= 0);
+	for (size_t i = 0; i < ROWS; i++) {
+		int (*call)(void);
+
+		*(void **)&call = dlsym(standin_open(rows[i].library), rows[i].function);
+		CHECK(call);
+		EXPECT(call(), rows[i].status);
+		EXPECT(call(), rows[i].status);
+	}
+	dup2(before, STDERR_FILENO);
+	CHECK(pread(said, text, sizeof(text) - 1, 0) > 0);
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		lines++;
+	CHECK(lines == ROWS && strstr(text, "the simulated GPU has no cudnnAddTensor: the call fails"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +358,7 @@ int main(void)
 		cmocka_unit_test(nvtx__ranges_have_a_depth),
 		cmocka_unit_test(nvshmem__is_not_initialized),
 		cmocka_unit_test(cufile__is_refused),
+		cmocka_unit_test(standins__what_is_not_modeled_fails_and_is_named_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

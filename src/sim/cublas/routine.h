@@ -60,6 +60,8 @@
 #define CZ(name, suffix, params, valid, work)                   \
 	NAMED(C##name##suffix, name, c64, params, valid, work)  \
 	NAMED(Z##name##suffix, name, c128, params, valid, work)
+#define H(name, suffix, params, valid, work) \
+	NAMED(H##name##suffix, name, f16, params, valid, work)
 #define SDCZ(name, suffix, params, valid, work) \
 	SD(name, suffix, params, valid, work)   \
 	CZ(name, suffix, params, valid, work)

@@ -141,7 +141,3 @@ STANDIN(int, cublasLtMatmul,
 		       ? BLAS_EXECUTION_FAILED
 		       : BLAS_SUCCESS;
 }
-
-STANDIN_REFUSED(cublasLtMatmulAlgoCapGetAttribute, BLAS_NOT_SUPPORTED)
-STANDIN_REFUSED(cublasLtMatrixTransform, BLAS_NOT_SUPPORTED)
-STANDIN_REFUSED(cublasLtMatrixTransformDescCreate, BLAS_NOT_SUPPORTED)

@@ -112,6 +112,7 @@ struct sim_func {
 	_Atomic int carveout;
 	_Atomic int cluster_any;
 	int cluster_must;
+	int any_params;			/* they are not known: whatever a launch passes is accepted */
 	unsigned int cluster_fixed[3];	/* by __cluster_dims__; 0: none */
 	_Atomic int cluster_policy;
 };
@@ -155,6 +156,8 @@ enum sim_op_kind { SIM_OP_NONE, SIM_OP_KERNEL, SIM_OP_COPY, SIM_OP_FILL, SIM_OP_
 	SIM_OP_EVENT,
 	SIM_OP_HOST,
 	SIM_OP_FREE,
+	SIM_OP_RECORD,			/* nodes of graphs: an event from outside that a launch records, */
+	SIM_OP_AWAIT,			/* and one that it waits for */
 	SIM_OP_GRAPH
 };
 
@@ -275,6 +278,7 @@ struct sim_exec {
 	struct sim_head head;
 	struct sim_op *nodes;
 	size_t count;
+	bool external;			/* has events from outside */
 	struct sim_owned *owned;
 	int in_flight;			/* under the lock of sim_graph.c */
 	bool doomed;			/* destroyed while running: the worker frees it */
@@ -417,6 +421,8 @@ int sim_capture_check_legacy(struct sim_stream *s);
 int sim_capture_check_context(struct sim_ctx *ctx);
 void sim_capture_spoil(struct sim_stream *s);	/* a failed call on it breaks the capture */
 void sim_capture_abandon(struct sim_stream *s);	/* it is being destroyed */
+void sim_event_mark(struct sim_event *e, struct sim_stream *s, uint64_t seq);	/* this work records it */
+int sim_event_await(struct sim_event *e, struct sim_stream *s);			/* the stream's next work waits for it */
 int sim_capture_event(struct sim_event *e);	/* may it be queried or waited for? */
 int sim_capture_refuse(struct sim_stream *s);	/* for waiting on s or querying it */
 int sim_capture_add(struct sim_stream *s, struct sim_op *op);

@@ -2,6 +2,8 @@
  * The exported functions of streams and events. */
 #include "sim/cuda/sim.h"
 
+enum { EXTERNAL = 1 };		/* flag of a record and of a wait: the event is not the capture's own */
+
 int sim_cuStreamCreateWithPriority(struct sim_stream **stream, unsigned int flags, int priority)
 {
 	if (!stream || flags > 1)
@@ -169,12 +171,40 @@ int sim_cuEventRecord(struct sim_event *event, struct sim_stream *stream)
 	return code;
 }
 
+/* In a capture, an event from outside: each launch of the graph records it, or waits for it. The capture itself does not. */
+static int add_external(enum sim_op_kind kind, struct sim_event *e, struct sim_stream *s)
+{
+	struct sim_op op = {.kind = kind, .u.event.event = e};
+
+	return sim_work_submit(s, &op, NULL);
+}
+
 int sim_cuEventRecordWithFlags(struct sim_event *event, struct sim_stream *stream,
 			       unsigned int flags)
 {
-	if (flags > 1)
+	struct sim_event *e = sim_pool_get(&sim.events, event);
+	struct sim_stream *s = sim_stream_resolve(stream);
+
+	if (flags > EXTERNAL)
 		return SIM_INVALID_VALUE;
+	if (e && s && flags == EXTERNAL && atomic_load(&s->capture))
+		return add_external(SIM_OP_RECORD, e, s);
 	return sim_cuEventRecord(event, stream);
+}
+
+void sim_event_mark(struct sim_event *event, struct sim_stream *s, uint64_t seq)
+{
+	struct sim_event *e = sim_pool_get(&sim.events, event);
+
+	if (!e)
+		return;
+	pthread_mutex_lock(&e->lock);
+	e->turn++;
+	e->recorded = true;
+	e->capture_id = 0;
+	e->stream = s;
+	e->seq = seq;
+	pthread_mutex_unlock(&e->lock);
 }
 
 /* The work that the event marks; NULL stream: none. */
@@ -229,26 +259,35 @@ int sim_cuEventSynchronize(struct sim_event *event)
 	return atomic_load(&sim_ctx_current()->sticky);
 }
 
-int sim_cuStreamWaitEvent(struct sim_stream *stream, struct sim_event *event, unsigned int flags)
+int sim_event_await(struct sim_event *event, struct sim_stream *s)
 {
-	struct sim_stream *s = sim_stream_resolve(stream), *other;
 	struct sim_event *e = sim_pool_get(&sim.events, event);
 	struct sim_op op = {.kind = SIM_OP_WAIT};
+	struct sim_stream *other = NULL;
+
+	if (e)
+		event_place(e, &other, &op.u.wait.seq);
+	if (!other || other == s || sim_stream_done(other, op.u.wait.seq))
+		return 0;
+	op.u.wait.stream = other;
+	return sim_work_submit(s, &op, NULL);
+}
+
+int sim_cuStreamWaitEvent(struct sim_stream *stream, struct sim_event *event, unsigned int flags)
+{
+	struct sim_stream *s = sim_stream_resolve(stream);
+	struct sim_event *e = sim_pool_get(&sim.events, event);
 	bool handled = false;
 	int code;
 
 	if (!s || !e)
 		return SIM_INVALID_HANDLE;
-	if (flags > 1)
+	if (flags > EXTERNAL)
 		return SIM_INVALID_VALUE;
+	if (flags == EXTERNAL && atomic_load(&s->capture))
+		return add_external(SIM_OP_AWAIT, e, s);
 	code = sim_capture_join(s, e, &handled);
-	if (code || handled)
-		return code;
-	event_place(e, &other, &op.u.wait.seq);
-	if (!other || other == s || sim_stream_done(other, op.u.wait.seq))
-		return 0;
-	op.u.wait.stream = other;
-	return sim_work_submit(s, &op, NULL);
+	return code || handled ? code : sim_event_await(e, s);
 }
 
 static int event_time(struct sim_event *handle, uint64_t *ns)

@@ -119,6 +119,9 @@ static int instantiate(struct sim_exec **out, struct sim_graph *graph)
 	if (!exec)
 		return SIM_OUT_OF_MEMORY;
 	exec->count = g->count;
+	exec->external = false;
+	for (size_t i = 0; i < g->count; i++)
+		exec->external |= g->nodes[i].kind == SIM_OP_RECORD || g->nodes[i].kind == SIM_OP_AWAIT;
 	exec->in_flight = 0;
 	exec->doomed = false;
 	exec->nodes = calloc(g->count + 1, sizeof(*exec->nodes));
@@ -188,11 +191,26 @@ int sim_cuGraphInstantiateWithParams(struct sim_exec **exec, struct sim_graph *g
 	return code;
 }
 
+static void await_events(const struct sim_exec *x, struct sim_stream *s)
+{
+	for (size_t i = 0; x->external && i < x->count; i++)
+		if (x->nodes[i].kind == SIM_OP_AWAIT)
+			sim_event_await(x->nodes[i].u.event.event, s);
+}
+
+static void mark_events(const struct sim_exec *x, struct sim_stream *s, uint64_t seq)
+{
+	for (size_t i = 0; x->external && i < x->count; i++)
+		if (x->nodes[i].kind == SIM_OP_RECORD)
+			sim_event_mark(x->nodes[i].u.event.event, s, seq);
+}
+
 int sim_cuGraphLaunch(struct sim_exec *exec, struct sim_stream *stream)
 {
 	struct sim_exec *x = sim_pool_get(&sim.execs, exec);
 	struct sim_stream *s = sim_stream_resolve(stream);
 	struct sim_op op;
+	uint64_t seq = 0;
 	bool captured;
 	int code;
 
@@ -209,7 +227,11 @@ int sim_cuGraphLaunch(struct sim_exec *exec, struct sim_stream *stream)
 	x->in_flight++;
 	pthread_mutex_unlock(&graph_lock);
 	captured = atomic_load(&s->capture) != NULL;
-	code = sim_work_submit(s, &op, NULL);
+	if (!captured)
+		await_events(x, s);
+	code = sim_work_submit(s, &op, &seq);
+	if (!code && !captured)
+		mark_events(x, s, seq);
 	if (code || captured)
 		sim_exec_leave(x);
 	return code;

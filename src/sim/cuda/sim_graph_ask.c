@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum node_type { NODE_KERNEL = 0, NODE_COPY = 1, NODE_FILL = 2, NODE_HOST = 3, NODE_EMPTY = 5 };
+enum node_type { NODE_KERNEL = 0, NODE_COPY = 1, NODE_FILL = 2, NODE_HOST = 3, NODE_EMPTY = 5, NODE_AWAIT = 6, NODE_RECORD = 7 };
 
 /* The handle of a graph's last node, which depends on these. NULL: there are no more handles. */
 struct sim_node *sim_node_new(struct sim_graph *g, const struct sim_deps *deps)
@@ -99,6 +99,8 @@ static int type_of(const struct sim_node *n)
 	case SIM_OP_COPY: return NODE_COPY;
 	case SIM_OP_FILL: return NODE_FILL;
 	case SIM_OP_HOST: return NODE_HOST;
+	case SIM_OP_AWAIT: return NODE_AWAIT;
+	case SIM_OP_RECORD: return NODE_RECORD;
 	default: return NODE_EMPTY;
 	}
 }

@@ -123,6 +123,8 @@ static int set_override(struct sim_func *f, const char *word)
 		f->max_threads = value;
 	else if (!strncmp(word, "cluster=", 8))
 		f->cluster_must = value;
+	else if (!strncmp(word, "any_params=", 11))
+		f->any_params = value;
 	else
 		return SIM_INVALID_IMAGE;
 	return 0;

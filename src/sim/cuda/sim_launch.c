@@ -164,6 +164,8 @@ static int params_from_extra(struct sim_op *op, void **extra, const struct sim_f
 		else
 			return SIM_INVALID_VALUE;
 	}
+	if (f->any_params)
+		return 0;
 	if (size > f->param_bytes)
 		return SIM_LAUNCH_OUT_OF_RESOURCES;
 	if (f->real)

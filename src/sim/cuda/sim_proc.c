@@ -90,21 +90,55 @@ int sim_cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t 
 	return proc_find(name, out, version, flags, status ? status : &ignored, true);
 }
 
+/* Libraries that bring a runtime of their own, and what makes programs do without them. */
+static const struct {
+	const char *library, *instead;
+} avoided[] = {
+	{"libcute_dsl_runtime", "in flashinfer, FLASHINFER_USE_CUDA_NORM=1 does without it"},
+};
+
+static const char *what_to_do(const char *library)
+{
+	for (size_t i = 0; i < sizeof(avoided) / sizeof(avoided[0]); i++)
+		if (strstr(library, avoided[i].library))
+			return avoided[i].instead;
+	return "an extension of yours works with -cudart shared";
+}
+
+static bool is_new(const void *library)
+{
+	enum { LIBRARIES_MAX = 64 };
+	static _Atomic(const void *) named[LIBRARIES_MAX];
+
+	for (size_t i = 0; i < LIBRARIES_MAX; i++) {
+		const void *none = NULL;
+
+		if (atomic_compare_exchange_strong(&named[i], &none, library))
+			return true;
+		if (none == library)
+			return false;
+	}
+	return false;
+}
+
 /* Only NVIDIA's own libraries request these tables, most often the CUDA runtime inside an extension (`nvcc` links it statically).
- * Their contents are not public, so a program that needs them cannot continue: an error message is better than a crash. */
+ * Their contents are not public: its calls fail, as they would with a driver that lacks the table, and programs that only try it go on. */
 int sim_cuGetExportTable(const void **table, const struct sim_uuid *id)
 {
 	char line[512];
-	Dl_info who = {0};
+	Dl_info who = {.dli_fname = "a library"};
 	int n;
 
-	(void)table;
 	(void)id;
+	if (table)
+		*table = NULL;
 	dladdr(sim_tls.caller, &who);
+	if (!is_new(who.dli_fbase))
+		return SIM_NOT_FOUND;
 	n = snprintf(line, sizeof(line),
-		"cuwhy: '%s' contains NVIDIA's CUDA runtime, which the simulated GPU cannot run; link it with -cudart shared\n",
-		     who.dli_fname ? who.dli_fname : "a library");
+		     "cuwhy: '%s' contains NVIDIA's CUDA runtime, which the simulated GPU cannot run: its calls fail; %s\n",
+		     who.dli_fname, what_to_do(who.dli_fname));
 	if (write(STDERR_FILENO, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1) < 0)
-		_exit(125);
-	_exit(125);
+		return SIM_NOT_FOUND;
+	return SIM_NOT_FOUND;
 }

@@ -230,10 +230,46 @@ static void set_defaults(struct sim_config *c, const struct sim_model *model)
 	c->ram = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Lower case letters and digits: "RTX 4090" and "rtx-4090" are one name. */
+static size_t fold(char *to, size_t room, const char *text, size_t length)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < length && n < room - 1; i++)
+		if (isalnum((unsigned char)text[i]))
+			to[n++] = (char)tolower((unsigned char)text[i]);
+	to[n] = '\0';
+	return n;
+}
+
+static const char *without(const char *name, const char *maker)
+{
+	size_t n = strlen(maker);
+
+	return strncmp(name, maker, n) == 0 && name[n] ? name + n : name;
+}
+
+/* As people type it: with the maker's words, or without the line's ("4090"). */
+static bool is_model(const char *typed, const char *id)
+{
+	char folded[64];
+
+	fold(folded, sizeof(folded), id, strlen(id));
+	typed = without(without(without(typed, "nvidia"), "geforce"), "tesla");
+	return strcmp(typed, folded) == 0 ||
+	       (isdigit((unsigned char)typed[0]) && strcmp(typed, without(folded, "rtx")) == 0);
+}
+
 const struct sim_model *sim_model_find(const char *id, size_t length)
 {
+	char typed[64];
+
 	for (size_t i = 0; i < N_MODELS; i++)
 		if (is_word(id, length, models[i].id))
+			return &models[i];
+	fold(typed, sizeof(typed), id, length);
+	for (size_t i = 0; i < N_MODELS && typed[0]; i++)
+		if (is_model(typed, models[i].id))
 			return &models[i];
 	return NULL;
 }

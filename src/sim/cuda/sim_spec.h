@@ -57,7 +57,7 @@ struct sim_config {
 
 /* Why a specification is not one: a sentence, and what would be right. */
 struct sim_spec_error {
-	char what[200], hint[240];
+	char what[200], hint[400];
 };
 
 const struct sim_model *sim_model_find(const char *id, size_t length);	/* NULL: there is none */

@@ -80,6 +80,18 @@ static void run_event(const struct sim_op *op)
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* Whoever waits for it waits for the whole graph. */
+static void run_record(const struct sim_op *op)
+{
+	struct sim_event *e = sim_pool_get(&sim.events, op->u.event.event);
+
+	if (!e)
+		return;
+	pthread_mutex_lock(&e->lock);
+	e->time_ns = sim_clock_ns();
+	pthread_mutex_unlock(&e->lock);
+}
+
 static void run_graph(struct sim_op *op)
 {
 	struct sim_exec *exec = op->u.exec;
@@ -158,6 +170,9 @@ void sim_op_run(struct sim_op *op)
 	case SIM_OP_EVENT:
 		run_event(op);
 		break;
+	case SIM_OP_RECORD:
+		run_record(op);
+		break;
 	case SIM_OP_HOST:
 		if (!dead)
 			op->u.host.fn(op->u.host.data);
@@ -170,6 +185,7 @@ void sim_op_run(struct sim_op *op)
 			sim_ctx_fail(op->ctx, op->fault);
 		run_graph(op);
 		break;
+	case SIM_OP_AWAIT:		/* the launch has waited */
 	case SIM_OP_NONE:
 		break;
 	}

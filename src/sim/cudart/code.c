@@ -375,6 +375,3 @@ RUNTIME(cudaLibraryGetGlobal, (sim_addr * address, size_t *bytes, struct sim_lib
 {
 	RT_WITH_CONTEXT(cuLibraryGetGlobal(address, bytes, library, name));
 }
-
-STANDIN_REFUSED(cudaLibraryGetManaged, RT_NOT_SUPPORTED)
-STANDIN_REFUSED(cudaLibraryGetUnifiedFunction, RT_NOT_SUPPORTED)

@@ -103,6 +103,3 @@ RUNTIME(cudaGraphRetainUserObject, (struct sim_graph * graph, void *object, unsi
 {
 	RT_WITH_DRIVER(cuGraphRetainUserObject(graph, object, count, flags));
 }
-
-STANDIN_REFUSED(cudaGraphAddNode, RT_NOT_SUPPORTED)
-STANDIN_REFUSED(cudaGraphConditionalHandleCreate, RT_NOT_SUPPORTED)

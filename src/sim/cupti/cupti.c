@@ -82,7 +82,6 @@ STANDIN(int, cuptiEnableDomain, (uint32_t enable, void *handle, int domain))
 }
 
 /* Called from a callback only, and none is ever called. */
-STANDIN_REFUSED(cuptiGetCallbackName, CUPTI_NOT_SUPPORTED)
 
 STANDIN(int, cuptiFinalize, (void))
 {
@@ -185,19 +184,3 @@ STANDIN(int, cuptiActivityPopExternalCorrelationId, (unsigned int kind, uint64_t
 		*last = c->depth < CORRELATION_DEPTH ? c->id[c->depth] : 0;
 	return 0;
 }
-
-STANDIN_REFUSED(cuptiEventGetAttribute, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiEventGetIdFromName, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiEventGroupGetAttribute, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiEventGroupReadEvent, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiEventGroupSetAttribute, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiEventGroupSetDisable, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiEventGroupSetEnable, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiEventGroupSetsCreate, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiEventGroupSetsDestroy, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiMetricEnumEvents, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiMetricGetAttribute, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiMetricGetIdFromName, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiMetricGetNumEvents, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiMetricGetValue, CUPTI_NOT_SUPPORTED)
-STANDIN_REFUSED(cuptiSetEventCollectionMode, CUPTI_NOT_SUPPORTED)

@@ -13,5 +13,3 @@ STANDIN(int, curandGetVersion, (int *version))
 	*version = 10000;
 	return 0;
 }
-
-STANDIN_REFUSED(curandCreateGenerator, NOT_SUPPORTED)

@@ -91,6 +91,16 @@ STANDIN(int, ncclGetUniqueId, (struct nccl_id * id))
 	return id ? nccl_id_make(id) : nccl_error(NCCL_INVALID_ARGUMENT, "ncclGetUniqueId without a place for the id");
 }
 
+/* The thread's context. NCCL asks the CUDA runtime, which makes one on device 0 if there is none. */
+static int context_of_thread(struct sim_ctx **context)
+{
+	if (cuInit(0))
+		return NCCL_UNHANDLED_CUDA_ERROR;
+	if (cuCtxGetCurrent(context) == 0 && *context)
+		return 0;
+	return cuDevicePrimaryCtxRetain(context, 0) || cuCtxSetCurrent(*context) ? NCCL_UNHANDLED_CUDA_ERROR : 0;
+}
+
 /* Checks and fills it; the current device becomes the communicator's. */
 static int comm_new(struct nccl_comm **out, int ranks, int rank)
 {
@@ -106,9 +116,9 @@ static int comm_new(struct nccl_comm **out, int ranks, int rank)
 		return NCCL_SYSTEM_ERROR;
 	*c = (struct nccl_comm){.rank = rank, .ranks = ranks, .next_redop = RED_BUILT_IN};
 	atomic_store(&c->users, 1);
-	if (cuCtxGetCurrent(&c->context) || !c->context || cuCtxGetDevice(&c->device)) {
+	if (context_of_thread(&c->context) || cuCtxGetDevice(&c->device)) {
 		free(c);
-		return nccl_error(NCCL_UNHANDLED_CUDA_ERROR, "no device is current");
+		return nccl_error(NCCL_UNHANDLED_CUDA_ERROR, "there is no device");
 	}
 	*out = c;
 	return 0;
@@ -236,11 +246,6 @@ STANDIN(int, ncclCommRevoke, (struct nccl_comm * comm, int flags))
 	nccl_notify(comm->shared);
 	return 0;
 }
-
-STANDIN_REFUSED(ncclCommGrow, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclCommGetUniqueId, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclCommSuspend, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclCommResume, NCCL_INVALID_USAGE)
 
 #define COMM_QUESTION(name, field)                                                        \
 	STANDIN(int, name, (const struct nccl_comm *comm, int *value))                    \

@@ -102,15 +102,3 @@ STANDIN(int, ncclCommMemStats, (const struct nccl_comm *comm, int stat, uint64_t
 	*value = stat == 0 || stat == 3 ? comm->buffer_bytes : 0;
 	return 0;
 }
-
-/* Kernels that read the memory of other ranks themselves: kernels do not run here. */
-STANDIN_REFUSED(ncclCommWindowRegister, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclCommWindowDeregister, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclWinGetUserPtr, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclDevCommCreate, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclDevCommDestroy, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclGetPeerDevicePointer, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclGetLsaMultimemDevicePointer, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclPutSignal, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclSignal, NCCL_INVALID_USAGE)
-STANDIN_REFUSED(ncclWaitSignal, NCCL_INVALID_USAGE)

@@ -188,6 +188,7 @@ static bool read_cards(const struct sim_cards *c, unsigned int card, struct gpu 
 		return false;
 	g->total = atomic_load(&c->total);
 	g->used = atomic_load(&c->taken);
+	g->n_holders = 0;
 	for (unsigned int row = 0; row < rows && row < CARD_ROWS; row++)
 		if (sim_cards_alive(c, row))
 			hold(g, atomic_load(&c->process[row].pid), atomic_load(&c->used[card][row]));
@@ -206,6 +207,8 @@ static bool read_driver(unsigned int card, struct gpu *g)
 	if (!memory || !memory((int)card, &total, &used, &peak))
 		return false;
 	g->total = total;
+	g->used = 0;
+	g->n_holders = 0;
 	hold(g, (unsigned int)getpid(), used);
 	return true;
 }
@@ -215,12 +218,27 @@ static bool read_live(unsigned int card, struct gpu *g)
 	struct sim_cards *c = sim_cards_map();
 	bool found;
 
-	g->used = 0;
-	g->n_holders = 0;
 	found = c ? read_cards(c, card, g) : read_driver(card, g);
 	if (c)
 		munmap(c, sizeof(*c));
 	return found;
+}
+
+/* Nobody has started the driver yet: the GPUs of CUWHY_SIM, with nobody on them. NVML needs no driver that is started. */
+static void add_idle(void)
+{
+	static struct sim_config config;
+	struct sim_spec_error why;
+	const char *spec = getenv("CUWHY_SIM");
+
+	if (!spec || !sim_spec_read(&config, spec, &why) || config.no_device)
+		return;
+	for (int i = 0; i < config.devices && add_gpu(NULL); i++) {
+		struct gpu *g = &machine.gpu[machine.n_gpus - 1];
+
+		g->total = config.memory;
+		g->used = config.taken;
+	}
 }
 
 static bool machine_live(void)
@@ -230,6 +248,8 @@ static bool machine_live(void)
 	machine = (struct machine){.entry = 24, .live = true};
 	while (read_live((unsigned int)machine.n_gpus, &any) && add_gpu(NULL))
 		read_live((unsigned int)machine.n_gpus - 1, &machine.gpu[machine.n_gpus - 1]);
+	if (!machine.n_gpus)
+		add_idle();
 	return machine.n_gpus > 0;
 }
 

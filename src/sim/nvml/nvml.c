@@ -50,6 +50,19 @@ EXPORT int nvmlInit_v2(void)
 	return machine_read() ? planned(__func__) : DRIVER_NOT_LOADED;
 }
 
+EXPORT int nvmlInit(void);
+EXPORT int nvmlInit(void)
+{
+	return nvmlInit_v2();
+}
+
+EXPORT int nvmlInitWithFlags(unsigned int flags);
+EXPORT int nvmlInitWithFlags(unsigned int flags)
+{
+	(void)flags;			/* whether a machine without GPUs is an error */
+	return nvmlInit_v2();
+}
+
 EXPORT int nvmlShutdown(void);
 EXPORT int nvmlShutdown(void)
 {
@@ -59,7 +72,17 @@ EXPORT int nvmlShutdown(void)
 EXPORT const char *nvmlErrorString(int code);
 EXPORT const char *nvmlErrorString(int code)
 {
-	return code == DRIVER_NOT_LOADED ? "Driver Not Loaded" : code == GPU_IS_LOST ? "GPU is lost" : "Unknown Error";
+	switch (code) {
+	case OK: return "Success";
+	case INVALID_ARGUMENT: return "Invalid Argument";
+	case NOT_SUPPORTED: return "Not Supported";
+	case NOT_FOUND: return "Not Found";
+	case INSUFFICIENT_SIZE: return "Insufficient Size";
+	case DRIVER_NOT_LOADED: return "Driver Not Loaded";
+	case FUNCTION_NOT_FOUND: return "Function Not Found";
+	case GPU_IS_LOST: return "GPU is lost";
+	default: return "Unknown Error";
+	}
 }
 
 EXPORT int nvmlSystemGetDriverVersion(char *to, unsigned int room);
@@ -77,6 +100,12 @@ EXPORT int nvmlDeviceGetCount_v2(unsigned int *n)
 	return planned(__func__);
 }
 
+EXPORT int nvmlDeviceGetCount(unsigned int *n);
+EXPORT int nvmlDeviceGetCount(unsigned int *n)
+{
+	return nvmlDeviceGetCount_v2(n);
+}
+
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int i, struct gpu **g);
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int i, struct gpu **g)
 {
@@ -88,6 +117,12 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int i, struct gpu **g)
 	return planned(__func__);
 }
 
+EXPORT int nvmlDeviceGetHandleByIndex(unsigned int i, struct gpu **g);
+EXPORT int nvmlDeviceGetHandleByIndex(unsigned int i, struct gpu **g)
+{
+	return nvmlDeviceGetHandleByIndex_v2(i, g);
+}
+
 /* "0000:01:00.0", or with eight digits in front */
 EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, struct gpu **g);
 EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, struct gpu **g)
@@ -97,6 +132,12 @@ EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, struct gpu **g)
 	if (!text || sscanf(text, "%x:%x:%x", &domain, &bus, &device) != 3)
 		return INVALID_ARGUMENT;
 	return bus ? nvmlDeviceGetHandleByIndex_v2(bus - 1, g) : NOT_FOUND;
+}
+
+EXPORT int nvmlDeviceGetHandleByPciBusId(const char *text, struct gpu **g);
+EXPORT int nvmlDeviceGetHandleByPciBusId(const char *text, struct gpu **g)
+{
+	return nvmlDeviceGetHandleByPciBusId_v2(text, g);
 }
 
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, struct gpu **g);
@@ -168,6 +209,41 @@ EXPORT int nvmlDeviceGetPciInfo_v3(struct gpu *g, void *out)
 	return planned(__func__);
 }
 
+static int index_of(struct gpu *g, unsigned int *index)
+{
+	*index = (unsigned int)(g - machine.gpu);
+	return OK;
+}
+
+EXPORT int nvmlDeviceGetIndex(struct gpu *g, unsigned int *index);
+EXPORT int nvmlDeviceGetIndex(struct gpu *g, unsigned int *index)
+{
+	return index_of(g, index);
+}
+
+EXPORT int nvmlDeviceGetMinorNumber(struct gpu *g, unsigned int *minor);
+EXPORT int nvmlDeviceGetMinorNumber(struct gpu *g, unsigned int *minor)
+{
+	return index_of(g, minor);
+}
+
+EXPORT int nvmlDeviceGetTopologyCommonAncestor(struct gpu *g, struct gpu *other, int *level);
+EXPORT int nvmlDeviceGetTopologyCommonAncestor(struct gpu *g, struct gpu *other, int *level)
+{
+	enum { SAME_BOARD = 0, SAME_MACHINE = 50 };
+
+	*level = g == other ? SAME_BOARD : SAME_MACHINE;
+	return OK;
+}
+
+EXPORT int nvmlDeviceIsMigDeviceHandle(struct gpu *g, unsigned int *is);
+EXPORT int nvmlDeviceIsMigDeviceHandle(struct gpu *g, unsigned int *is)
+{
+	(void)g;
+	*is = 0;
+	return OK;
+}
+
 EXPORT int nvmlDeviceGetMigMode(struct gpu *g, unsigned int *now, unsigned int *later);
 EXPORT int nvmlDeviceGetMigMode(struct gpu *g, unsigned int *now, unsigned int *later)
 {
@@ -180,6 +256,18 @@ EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
 	*version = machine.cuda;
 	return machine.cuda ? planned(__func__) : FUNCTION_NOT_FOUND;
+}
+
+EXPORT int nvmlSystemGetCudaDriverVersion(int *version);
+EXPORT int nvmlSystemGetCudaDriverVersion(int *version)
+{
+	return nvmlSystemGetCudaDriverVersion_v2(version);
+}
+
+EXPORT int nvmlSystemGetNVMLVersion(char *to, unsigned int room);
+EXPORT int nvmlSystemGetNVMLVersion(char *to, unsigned int room)
+{
+	return put_text(to, room, "13.580.00");
 }
 
 EXPORT int nvmlDeviceGetCudaComputeCapability(struct gpu *g, int *major, int *minor);
@@ -335,3 +423,11 @@ LIST(nvmlDeviceGetComputeRunningProcesses_v3, 'c', machine.entry)
 LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, 'g', machine.entry)
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, 'm', machine.entry)
 LIST(nvmlDeviceGetComputeRunningProcesses, 'c', 16)	/* the first form: PID and bytes */
+
+#define NVML_OTHER(name)            \
+	EXPORT int name(void);      \
+	EXPORT int name(void)       \
+	{                           \
+		return NOT_SUPPORTED; \
+	}
+#include "sim/nvml/others.def"

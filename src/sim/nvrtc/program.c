@@ -208,7 +208,7 @@ static void write_kernels(FILE *out, const struct program *p, int *count)
 	struct rtc_kernel kernel;
 
 	while (rtc_next_kernel(&at, &kernel)) {
-		fprintf(out, "kernel nop mangled=%s", kernel.name);
+		fprintf(out, "kernel nop any_params=1 mangled=%s", kernel.name);
 		if (kernel.bounds)
 			fprintf(out, " bounds=%lu", kernel.bounds);
 		fputc('\n', out);
@@ -216,7 +216,7 @@ static void write_kernels(FILE *out, const struct program *p, int *count)
 	}
 	for (const struct expression *e = p->expressions; e; e = e->next)
 		if (!is_kernel_of_source(p, e->lowered))
-			fprintf(out, "kernel nop mangled=%s\n", e->lowered);
+			fprintf(out, "kernel nop any_params=1 mangled=%s\n", e->lowered);
 }
 
 /* A module with the kernels of the source, or NULL. */

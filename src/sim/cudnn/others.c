@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is not modeled.
+ */
+#include "sim/common/standin.h"
+
+enum { NOT_SUPPORTED = 3000 };		/* CUDNN_STATUS_NOT_SUPPORTED */
+
+#define STANDIN_OTHER(name) STANDIN_REFUSED(name, NOT_SUPPORTED)
+#include "sim/cudnn/others.def"
