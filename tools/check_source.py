@@ -36,7 +36,7 @@ USES = {
 }
 STAND_IN = ["sim/common"]   # src/sim/*, each a library of its own
 # what a part uses of another: the simulated GPUs and their keys, for `cuwhy run --gpu`; the driver's functions
-TABLES = {("redirect", "src/writes/scratch.h"), ("cmd", "src/sim/cuda/sim_models.def"), ("run", "src/sim/cuda/sim_models.def"), ("fit", "src/sim/cuda/sim_models.def"), ("run", "src/sim/cuda/sim_spec.h"), ("run", "src/sim/cuda/sim_cards.h"), ("fit", "src/sim/cuda/sim_spec.h"), ("cmd", "src/sim/cuda/sim_spec.h"), ("sim/common", "src/sim/cuda/sim_abi.h"), ("sim/common", "src/sim/cuda/sim_api.def"),
+TABLES = {("redirect", "src/writes/scratch.h"), ("find", "src/sim/cuda/sim_models.def"), ("run", "src/sim/cuda/sim_models.def"), ("fit", "src/sim/cuda/sim_models.def"), ("run", "src/sim/cuda/sim_spec.h"), ("run", "src/sim/cuda/sim_cards.h"), ("fit", "src/sim/cuda/sim_spec.h"), ("cmd", "src/sim/cuda/sim_spec.h"), ("sim/common", "src/sim/cuda/sim_abi.h"), ("sim/common", "src/sim/cuda/sim_api.def"),
           ("sim/nccl", "src/sim/cuda/sim_file.h")}
 
 HARD_LIMIT = 160    # columns; .clang-format breaks code at 120, but neither comments nor strings

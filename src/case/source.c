@@ -20,6 +20,7 @@
 #define KEPT_FILES_MAX	256
 #define KEPT_LINES_MAX	1024		/* of a file */
 #define TRAINS		"trains"	/* beside the lines of a file */
+#define LOADS		"loads"
 
 void source_book_release(struct source_book *b)
 {
@@ -182,21 +183,32 @@ char *source_line(struct source_book *b, const char *file, uint32_t number, stru
 	return line;
 }
 
-int source_trains(struct source_book *b, const char *file)
+/* `key`: under which the answer is kept. */
+static int source_says(struct source_book *b, const char *file, const char *key, const char *words, const char *or_words)
 {
-	const json_t *kept = kept_of(b, file, TRAINS);
+	const json_t *kept = kept_of(b, file, key);
 	struct buf text;
-	int trains = -1;
+	int says = -1;
 
 	if (json_is_boolean(kept))
 		return json_is_true(kept);
 	buf_init(&text, SOURCE_BYTES_MAX);
 	if (lines_read(b, file, &text))
-		trains = strstr(text.data, ".backward(") || strstr(text.data, "autograd.grad(");
+		says = strstr(text.data, words) || strstr(text.data, or_words);
 	buf_release(&text);
-	if (trains >= 0 && !b->foreign)
-		lines_keep(b, file, TRAINS, json_boolean(trains));
-	return trains;
+	if (says >= 0 && !b->foreign)
+		lines_keep(b, file, key, json_boolean(says));
+	return says;
+}
+
+int source_trains(struct source_book *b, const char *file)
+{
+	return source_says(b, file, TRAINS, ".backward(", "autograd.grad(");
+}
+
+int source_loads(struct source_book *b, const char *file)
+{
+	return source_says(b, file, LOADS, "DataLoader(", "NeighborLoader(");
 }
 
 int64_t source_written(const struct source_book *b, const char *file)

@@ -35,6 +35,9 @@ char *source_line(struct source_book *b, const char *file, uint32_t number, stru
 /* Does the file train a model, by its text? 1, 0; -1 when it must not be read. */
 int source_trains(struct source_book *b, const char *file);
 
+/* Likewise: does it make a DataLoader of PyTorch's, or one like it? */
+int source_loads(struct source_book *b, const char *file);
+
 /* When the file was last written, in seconds since 1970; 0 = not known. */
 int64_t source_written(const struct source_book *b, const char *file);
 

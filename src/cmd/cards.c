@@ -1,56 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cards that can be simulated, as a list (see cards.h).
+ * Cards by the names that commands take (see cards.h).
  */
 #include "cmd/cards.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/str.h"
 #include "sim/cuda/sim_spec.h"
-
-#define KIB 1024u
-#define CODE_KIB_PER_SM 714u	/* with the first kernel: src/sim/README.md */
-
-static const struct card_model cards[] = {
-#define SIM_MODEL(id, name, major, minor, memory_kib, context_kib, sms, ...) \
-	{#id, name, (uint64_t)(memory_kib)*KIB, ((uint64_t)(context_kib) + CODE_KIB_PER_SM * (sms)) * KIB},
-#include "sim/cuda/sim_models.def"
-#undef SIM_MODEL
-};
-#define CARDS (sizeof(cards) / sizeof(cards[0]))
-
-static int by_memory(const void *x, const void *y)
-{
-	const struct card_model *a = x, *b = y;
-
-	return a->memory != b->memory ? (a->memory > b->memory) - (a->memory < b->memory) : strcmp(a->id, b->id);
-}
-
-/* Of a card with two names, the later row has the newer one. */
-static bool named_again(size_t row)
-{
-	for (size_t i = row + 1; i < CARDS; i++)
-		if (strcmp(cards[i].name, cards[row].name) == 0)
-			return true;
-	return false;
-}
-
-size_t cards_all(const struct card_model **list)
-{
-	static struct card_model once[CARDS];
-	size_t n = 0;
-
-	for (size_t i = 0; i < CARDS; i++)
-		if (!named_again(i) && strcmp(cards[i].id, "tiny") != 0)
-			once[n++] = cards[i];
-	xsort(once, n, sizeof(once[0]), by_memory);
-	*list = once;
-	return n;
-}
 
 const struct card_model *card_find(const char *id, struct err *e)
 {
@@ -68,13 +26,5 @@ const struct card_model *card_find(const char *id, struct err *e)
 		err_hint(e, "did you mean '%s'?", near);
 	else
 		err_hint(e, "for example rtx3060, rtx4090, l4, a100-40gb, h100-80gb; with any other amount of memory: memory=24GiB");
-	return NULL;
-}
-
-const struct card_model *card_named(const char *name)
-{
-	for (size_t i = 0; i < CARDS; i++)
-		if (strcmp(cards[i].name, name) == 0)
-			return &cards[i];
 	return NULL;
 }

@@ -19,7 +19,6 @@
 #include "read/recording/recording.h"
 #include "read/recording/trace_memory.h"
 
-#define CARD_UNSURE ((uint64_t)128 << 20)	/* how far the context of a card that was not measured may be off */
 #define WORD_MAX    256
 
 static void replays_add(struct replays *r, const char *part, int device, const struct buf *bytes)
@@ -96,20 +95,9 @@ void replays_close(struct replays *r)
 	*r = (struct replays){.n = 0};
 }
 
-static int64_t context_more(const struct replayed *r, const struct card_model *card)
-{
-	const struct card_model *own = card_named(trace_header(r->trace)->device[r->device].name);
-
-	return own ? (int64_t)card->context - (int64_t)own->context : 0;
-}
-
 void what_if_on_card(struct replay_question *q, const struct replayed *r, const struct card_model *card)
 {
-	q->total = card->memory;
-	if (!card->name)		/* the recorded card, with another amount of memory */
-		return;
-	q->outside_more = context_more(r, card);
-	q->unsure = CARD_UNSURE;
+	card_ask(q, trace_header(r->trace)->device[r->device].name, card);
 }
 
 /* The next word up to a comma; commas in brackets belong to it. False at the end. */
@@ -192,8 +180,11 @@ void what_if_grows(struct what_if_row *row, struct replayed *r, const char *unit
 {
 	const struct per_turn *p = replayed_left(r);
 
-	row->growth = (struct what_if_growth){
-		.bytes = p->left.bytes, .unit = unit, .steady = p->left.steady, .graphs = p->graphs};
+	row->growth = (struct what_if_growth){.bytes = per_turn_bytes(p),
+					      .unit = unit,
+					      .steady = p->left.steady,
+					      .more = p->left.more,
+					      .graphs = p->graphs};
 	if (p->left.bytes && p->line.file)
 		row->growth.line =
 			pool_printf(pool, "%s:%u", file_shown(p->line.file, trace_header(r->trace)->cwd), p->line.line);
@@ -208,10 +199,11 @@ static void play_on(struct what_if_row *row, struct replayed *r, const struct re
 	if (!replay_facts(r->replay)->ran_out || !replayed_left(r)->proven || !r->left.left.failed)
 		return;
 	what_if_grows(row, r, "iteration", pool);
-	if (!row->answer.fits || !row->growth.bytes || !r->left.turn)
+	row->growth.since = r->left.loop.since;
+	if (!row->answer.fits || !row->growth.bytes || !r->left.loop.turn)
 		return;
 	per_turn_ends(&end, r->replay, q, &r->left.left);
-	row->growth.fails_at = r->left.turn + end.turns;
+	row->growth.fails_at = per_turn_fails_at(&r->left, &end);
 	row->growth.played = end.played;
 }
 

@@ -308,6 +308,7 @@ static void find_growth(struct what_if_row *row, const struct replays *all, cons
 			continue;
 		what_if_grows(&one, r, "step", pool);
 		one.growth.bytes = left->bytes / steps;
+		one.growth.more = steps == 1 ? left->more : 0;
 		if (row->answer.fits) {
 			what_if_on_card(&q, r, card);
 			per_turn_ends(&end, r->replay, &q, left);

@@ -38,6 +38,8 @@ static json_t *fact_json(const struct casefile *c, enum fact_id id)
 		return access_json(fact_text_or_null(c, id));
 	if (id == FACT_error_code && fact_number(c, id, 0) == 0)
 		return json_null();
+	if (id == FACT_growth_settled && !v->known)
+		return json_null();
 	switch (v->type) {
 	case TYPE_FLAG: return json_boolean(fact_true(c, id));
 	case TYPE_TEXT: return json_text(fact_text_or_null(c, id));
@@ -162,6 +164,18 @@ static json_t *kernel_json(const struct casefile *c)
 	return fact_known(c, FACT_kernel_name) || fact_known(c, FACT_kernel_grid) ? facts_json(c, "kernel") : json_null();
 }
 
+static json_t *growth_json(const struct casefile *c)
+{
+	json_t *j;
+
+	if (!fact_known(c, FACT_growth_bytes))
+		return json_null();
+	j = facts_json(c, "memory.growth");
+	JSON_ADD(j, J_VALUE("elsewhere",
+			    fact_known(c, FACT_growth_gpu) ? facts_json(c, "memory.growth.elsewhere") : json_null()));
+	return j;
+}
+
 static json_t *memory_json(const struct casefile *c)
 {
 	json_t *j;
@@ -171,6 +185,9 @@ static json_t *memory_json(const struct casefile *c)
 	j = facts_json(c, "memory");
 	JSON_ADD(j, J_VALUE("fits", fact_known(c, FACT_oom_fits_percent) ? facts_json(c, "memory.fits") : json_null()),
 		 J_VALUE("would_fit", fact_true(c, FACT_room_known) ? facts_json(c, "memory.would_fit") : json_null()),
+		 J_VALUE("options", fact_known(c, FACT_options_of) ? facts_json(c, "memory.options") : json_null()),
+		 J_VALUE("growth", growth_json(c)),
+		 J_VALUE("other_gpu", fact_known(c, FACT_spare_index) ? facts_json(c, "memory.other_gpu") : json_null()),
 		 J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));
 	return j;
 }

@@ -148,6 +148,9 @@ static void row_print(FILE *out, const struct what_if_row *row, int width, const
 		fprintf(out, "; fits with %s", row->change);
 	if (row->smaller.known && !smaller_percent(&row->smaller))
 		fputs("; no batch fits", out);
+	else if (row->smaller.known && row->smaller.batch)
+		fprintf(out, "; fits with a batch of %" PRIu64 " instead of %" PRIu64, row->smaller.largest,
+			row->smaller.batch);
 	else if (row->smaller.known)
 		fprintf(out, "; fits with %" PRIu64 " %% of the batch", smaller_percent(&row->smaller));
 	putc('\n', out);
@@ -184,7 +187,7 @@ void what_if_print(FILE *out, const struct what_if_row *row, size_t n, const str
 		row_print(out, &row[i], (int)width, style);
 	what_if_print_doubts(out, doubts);
 	if (smaller)
-		fprintf(out, "  %% of the batch is not exact: %s\n", growth_doubt_text(GROWTH_ONE));
+		fprintf(out, "  how much of the batch fits is not exact: %s\n", growth_doubt_text(GROWTH_ONE));
 	print_doubts(out, "RESERVED and SPARE are not exact", figures & ~doubts);
 	putc('\n', out);
 }
@@ -202,6 +205,7 @@ static json_t *failure_json(const struct what_if_row *row)
 static json_t *growth_json(const struct what_if_growth *g)
 {
 	return JSON_OF(J_BYTES("bytes", g->bytes), J_TEXT("unit", g->unit), J_BOOL("steady", g->steady),
+		       J_INT("more", g->more), J_INT_OR_NULL("since", g->since, g->since),
 		       J_INT_OR_NULL("fails_at", g->fails_at, g->fails_at), J_BOOL("played", g->played),
 		       J_BOOL("graphs", g->graphs), J_TEXT("line", g->line));
 }
@@ -217,6 +221,7 @@ json_t *what_if_row_json(const struct what_if_row *row)
 		       J_IF(row->growth.bytes != 0, J_VALUE("growth", growth_json(&row->growth))),
 		       J_IF(row->change != NULL, J_TEXT("fits_with", row->change)),
 		       J_IF(row->smaller.known, J_INT("fits_percent", smaller_percent(&row->smaller))),
+		       J_IF(row->smaller.known && row->smaller.batch, J_INT("fits_size", row->smaller.largest)),
 		       J_VALUE("doubts", what_if_doubts_json(a->doubts | a->figures)));
 }
 

@@ -19,7 +19,9 @@ struct what_if_growth {
 	uint64_t bytes;			/* in one of these; 0: it does not grow, or that is not known */
 	const char *unit;		/* "step" of the optimizer, "iteration" of the loop */
 	uint64_t fails_at;		/* the one in which memory would run out; 0: not known, or it did in what was played back */
-	bool steady;			/* by as much each time */
+	bool steady;			/* by as much each time, or */
+	uint64_t more;			/* by so much more than the time before */
+	uint64_t since;			/* the oldest that is left is of this one; 0: not known */
 	bool played;			/* as in struct per_turn_end */
 	bool graphs;			/* kept graphs */
 	const char *line;		/* NULL = not known */

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import advised  # noqa: E402
 
 # other packages, with what of them is advised: run only where they are installed
-OTHERS = {"jax": "jax", "cupy": "cupy", "ray": "ray", "tensorrt": "tensorrt", "torchvision": "torchvision", "np": "numpy"}
+OTHERS = {"jax": "jax", "cupy": "cupy", "ray": "ray", "tensorrt": "tensorrt", "torchvision": "torchvision", "np": "numpy", "transformers": "transformers"}
 
 
 def free_port():

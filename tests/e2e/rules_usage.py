@@ -295,3 +295,52 @@ def rule__explain_reads_the_sample_again(box):
                 stream.write(text)
         again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], capture_output=True, text=True, env=box.env())
         same((again.returncode, json.loads(again.stdout)["cause"]), (1, box.verdict(run)["cause"]), "with %r" % text)
+
+
+# ---- another GPU as a way out --------------------------------------------------------------------------------------
+
+def other_gpu(box, words, program=OOM, **env):
+    """What the verdict says about it, and all its fixes as one text. The card has 64 MiB, the other one is `words`."""
+    run = box.under(box.script(program), gpu="sim:tiny,devices=2", CUWHY_SIM_NVML="gpu," + words, **env)
+    verdict = box.verdict(run)
+    return verdict["memory"]["other_gpu"], "\n".join("%s %s" % (fix["text"], fix["command"]) for fix in verdict["fix"])
+
+
+def rule__a_gpu_that_is_free_is_named_as_a_way_out(box):
+    told, fixes = other_gpu(box, "gpu=128M")
+    same((told["index"], told["device"], told["free"]), (1, 1, 128 * MIB), "the free one")
+    assert 64 * MIB < told["needed"] < 80 * MIB, told
+    assert "CUDA_VISIBLE_DEVICES=1 python" in fixes and 'torch.device("cuda", 1)' in fixes, fixes
+    told, fixes = other_gpu(box, "gpu=128M", CUDA_VISIBLE_DEVICES="0")
+    same((told["index"], told["device"]), (1, None), "one that the program does not see")
+    assert "CUDA_VISIBLE_DEVICES=1 python" in fixes and "torch.device" not in fixes, fixes
+
+
+def rule__a_gpu_that_does_not_help_is_not_named(box):
+    both = OOM.replace("cudrv.init()", "cudrv.init(1)\ncudrv.alloc(1 << 20)\ncudrv.init()")
+    for words, why in (("gpu=128M,proc=2:100M", "busy"), ("gpu", "no larger"), ("gpu=128M,mig", "divided"), ("gpu=128M,lost", "fallen off the bus")):
+        told, fixes = other_gpu(box, words)
+        same(told, None, why)
+        assert 'torch.device("cuda"' not in fixes, fixes
+    same(other_gpu(box, "gpu=128M", both)[0], None, "the program uses it already")
+    same(other_gpu(box, "gpu=128M", RANK="0", WORLD_SIZE="2", LOCAL_RANK="0")[0], None, "another rank has it")
+
+
+SHARED = """
+import subprocess, sys
+hold = "import cudrv; cudrv.init(); cudrv.alloc(40 << 20); print(flush=True); input()"
+other = subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+other.stdout.readline()
+try:
+    exec(%r)
+finally:
+    other.communicate(b"\\n")
+""" % OOM
+
+
+def rule__the_way_out_of_a_card_that_another_process_has_is_the_free_one(box):
+    """Of two cards, as the simulated driver counts them: no NVML is planned here."""
+    run = box.under(box.script(SHARED), gpu="sim:tiny,devices=2")
+    verdict = box.verdict(run)
+    same((verdict["cause"], verdict["memory"]["other_gpu"]["index"]), ("oom-other-process", 1), "cause, and the GPU that is free")
+    assert verdict["memory"]["other_gpu"]["needed"] < 40 * MIB, verdict["memory"]

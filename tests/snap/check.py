@@ -113,6 +113,62 @@ def check_piles(build, tmp):
                       ("oom-growth", "likely"))
 
 
+def looped(keep, turns=60, history=None):
+    """A loop whose line 40 keeps a tensor in each turn, if asked to, and whose model allocates others that go: until the card is full. `history`: events that PyTorch kept."""
+    a = make.Allocator(16 * make.GIB, (2, 11))
+    code = make.Code()
+    at = lambda line, *inside: code.stack(*inside, ("step", "/home/user/train.py", line), ("<module>", "/home/user/train.py", 88))      # noqa: E731
+    if not keep:        # as many are loaded first
+        for _ in range(turns - 2):
+            a.alloc(a.total // turns, code.stack(("load", "/home/user/train.py", 20), ("<module>", "/home/user/train.py", 80)))
+    while True:
+        passing = [a.alloc(a.total // turns // 4, at(line, *make.LAYER)) for line in (38, 39)]
+        kept = a.alloc(a.total // turns, at(40)) if None not in passing else None
+        for t in passing + ([] if keep else [kept]):
+            if t:
+                a.free(t)
+        if kept is None:
+            break
+        if not keep and len(a.events) > 1000:       # it fits: then one larger request does not
+            a.alloc(a.total // 2, at(41))
+            break
+    top = a.snapshot()
+    if history:
+        top["device_traces"][0] = top["device_traces"][0][-history:]
+    return top
+
+
+def check_growth(build, tmp):
+    """What each turn leaves behind, since when and until when; of the newest events alone, no number of turns is claimed."""
+    path = os.path.join(tmp, "loop")
+    for turns in (20, 60, 150):
+        make.write(path, looped(True, turns), 4)
+        growth = cuwhy(build, "explain", "--json", path)[1]["memory"]["growth"] or {}
+        told = growth.get("fails_at") or 0
+        check(f"{turns} turns: line", growth.get("line"), "/home/user/train.py:40")
+        check(f"{turns} turns: since", growth.get("since"), 1)
+        check(f"{turns} turns: bytes", growth.get("bytes"), (16 * make.GIB // turns + 511) // 512 * 512)
+        check(f"{turns} turns: linear", (growth.get("steady"), growth.get("more")), (True, 0))
+        check(f"{turns} turns: failed in {told}", abs(told - turns) <= 2, True)
+    make.write(path, looped(True, 60, history=60), 4)
+    growth = cuwhy(build, "explain", "--json", path)[1]["memory"]["growth"] or {}
+    check("newest events: line", growth.get("line"), "/home/user/train.py:40")
+    check("newest events: turns", (growth.get("since"), growth.get("fails_at")), (None, None))
+    make.write(path, looped(False), 4)
+    memory = cuwhy(build, "explain", "--json", path)[1]["memory"]
+    check("a loop that leaves nothing", (memory["growth"], memory["settled"]), (None, True))
+
+
+def check_short_history(build, tmp):
+    """Tensors of one line that are older than a history of a few events: growth, as sure as the line still adds to them."""
+    path = os.path.join(tmp, "short")
+    for keep, history, answer in ((True, 14, [("oom-growth", "likely")]), (True, 6, [("oom-capacity", "possible"), ("oom-growth", "possible")]),
+                                  (False, 60, [("oom-capacity", "possible"), ("oom-growth", "possible")])):
+        make.write(path, looped(keep, history=history), 4)
+        said = cuwhy(build, "explain", "--json", path)[1]
+        check(f"{history} events, {'kept' if keep else 'loaded'}", sorted((c["cause"], c["certainty"]) for c in said["candidates"]), answer)
+
+
 def without_stacks(story):
     top = make.make("2.11", story, 20_000)
     for record in top["segments"] + [b for s in top["segments"] for b in s["blocks"]] + top["device_traces"][0]:
@@ -151,7 +207,7 @@ def check_cut(build, tmp):
 def tests_by_name():
     tests = {"shape-" + shape: functools.partial(check_shape, shape=shape) for shape in SHAPES}
     tests.update({"story-" + story: functools.partial(check_story, story=story) for story in CAUSES})
-    tests.update({"piles": check_piles, "without-stacks": check_without_stacks, "cut": check_cut})
+    tests.update({"piles": check_piles, "growth": check_growth, "short-history": check_short_history, "without-stacks": check_without_stacks, "cut": check_cut})
     return tests
 
 

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do programs that leak get their last step from `cuwhy fit`, and are those that settle late left alone?
 
-    tests/torch/growing.py [--build build] [--torch FOLDER] [--gpu rtx4060] [--steps N] FOLDER|FILE ...
+    tests/torch/growing.py [--build build] [--torch FOLDER] [--gpu rtx4060] [--steps N] [--verdict] FOLDER|FILE ...
 
 Files named leak* never stop growing and print "failed in step N" when memory runs out; those named settle* rise for some steps, and are flat then.
 The truth about a leaking one is a dry run on the card itself. Without --torch, the wheel of check.py. --steps ends leaking ones early, so that
 the step must be predicted.
+
+--verdict asks the verdicts of `cuwhy run` instead: the iteration in which memory ran out is known there, and the one in which a larger card would be full
+is predicted. A program that counts its steps otherwise than the loop does (several loops, parts of a batch) counts right on both cards or on none: what must
+agree is by how much longer it runs.
 """
 import argparse
 import glob
@@ -14,6 +18,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 NEAR = 0.05
 PATIENCE = 900      # seconds for a program
@@ -34,9 +39,9 @@ def fit(options, program, steps=None):
     return done.returncode, json.loads(done.stdout)
 
 
-def fails_at(options, program):
+def fails_at(options, program, gpu=None, out=None):
     """In which step, in truth; None: it printed something else."""
-    done = cuwhy(options, ["run", "--gpu", "sim:" + options.gpu, "--", sys.executable, program])
+    done = cuwhy(options, ["run", *(["--out", out] if out else []), "--gpu", "sim:" + (gpu or options.gpu), "--", sys.executable, program])
     words = done.stdout.split("failed in step ")
     return int(words[1].split()[0]) if len(words) == 2 else None
 
@@ -57,6 +62,30 @@ def judge_leak(options, program):
     return status == 1 and abs(told - truth) <= max(1, truth * NEAR), said
 
 
+def first_memory(verdict):
+    """Of a failure that ended the program, or of the first that it handled."""
+    for one in [verdict, *verdict.get("notes", [])]:
+        if one.get("memory"):
+            return one["memory"]
+    return {}
+
+
+def judge_verdict(options, program):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out")
+        truth = fails_at(options, program, out=out)
+        memory = first_memory(json.loads(cuwhy(options, ["explain", "--json", out]).stdout))
+    growth = memory.get("growth")
+    if not growth or not growth["elsewhere"]:
+        return False, "step %s, growth %s, settled %s" % (truth, growth, memory.get("settled"))
+    larger = growth["elsewhere"]
+    longer = fails_at(options, program, larger["gpu"])
+    told, was = larger["fails_at"] / growth["fails_at"], longer / truth if longer and truth else 0
+    said = "iteration %s of %s, was step %s; on %s %s, was %s; line %s, since %s" % (
+        growth["fails_at"], os.path.basename(growth["loop"] or "?"), truth, larger["gpu"], larger["fails_at"], longer, growth["line"], growth["since"])
+    return abs(told - was) <= was * NEAR, said
+
+
 def judge_settled(options, program):
     status, found = fit(options, program)
     if "cards" not in found:
@@ -72,6 +101,7 @@ def main():
     parser.add_argument("--torch", help="folder with PyTorch")
     parser.add_argument("--gpu", default="rtx4060", help="the card (default: %(default)s)")
     parser.add_argument("--steps", help="end leaking programs after so many steps")
+    parser.add_argument("--verdict", action="store_true", help="judge the verdicts of runs that failed")
     parser.add_argument("programs", nargs="+", help="folders or files")
     options = parser.parse_args()
     if not options.torch:
@@ -83,7 +113,9 @@ def main():
     passed = failed = 0
     for program in programs(options.programs):
         name = os.path.basename(program)
-        right, said = (judge_leak if name.startswith("leak") else judge_settled)(options, program)
+        if options.verdict and not name.startswith("leak"):
+            continue
+        right, said = (judge_verdict if options.verdict else judge_leak if name.startswith("leak") else judge_settled)(options, program)
         passed, failed = passed + right, failed + (not right)
         print("%s - %s: %s" % ("ok" if right else "not ok", name, said), flush=True)
     print("growing: %d passed, %d failed" % (passed, failed))

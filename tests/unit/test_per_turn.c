@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "cmd/cards.h"
 #include "find/memory/per_turn.h"
 #include "dice.h"
 #include "program_make.h"
@@ -162,6 +163,80 @@ static void turns__that_leave_nothing_add_nothing(void **state)
 	}
 }
 
+/* A convolution asks for less before it gives up, and what comes after some of that breaks the order of the requests. */
+static void turns__before_the_first_of_several_failures_count(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 100; round++) {
+		struct loop l = make_loop(A_BLOCK);
+		struct turns_left left;
+		struct looping x;
+		struct replay *r;
+
+		l.every_other = false;
+		loop_run(&x, &l, (l.parameters + 600 * MIB) + 60 * l.kept, TURNS_MOST);
+		assert_true(x.turns < TURNS_MOST);
+		for (size_t i = 0; i < roll(4); i++) {
+			ask(&x, x.p.lines[0], 1 + roll(100000));
+			ask(&x, x.p.lines[2], 400 * GIB);
+		}
+		r = program_replay(&x.p);
+		replay_turns_left(r, &left);
+		assert_int_equal(left.bytes, left_by(&l));
+		assert_true(left.failed);
+		assert_true(left.steady && !left.more);
+		replay_free(r);
+		program_end(&x.p);
+	}
+}
+
+static void turns__that_add_more_each_time_are_not_linear(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 50; round++) {
+		uint64_t more = (1 + roll(8)) * MIB;
+		struct turns_left left;
+		struct replay *r;
+		struct program p;
+
+		program_begin(&p, "2.11.0", "", LIMITLESS);
+		for (uint64_t i = 1; i <= 12; i++) {
+			struct allocator_block *b;
+
+			p.block_site = p.lines[0];
+			b = program_alloc(&p, 5 * MIB, 0);
+			p.block_site = p.lines[1];
+			assert_non_null(program_alloc(&p, i * more, 0));
+			program_free(&p, b);
+		}
+		r = program_replay(&p);
+		replay_turns_left(r, &left);
+		assert_true(left.steady);
+		assert_true(llabs((int64_t)(left.more - more)) <= 4 * 512);
+		replay_free(r);
+		program_end(&p);
+	}
+}
+
+static void cards__a_larger_one_is_of_the_same_kind(void **state)
+{
+	const struct card_model *a100 = card_find("a100-40gb", NULL), *largest;
+	struct replay_question q = {.total = 1};
+	size_t n = cards_all(&largest);
+
+	(void)state;
+	largest += n - 1;
+	assert_string_equal(card_twice(a100->name, a100->memory)->id, "a100-80gb");
+	assert_memory_equal(card_twice("NVIDIA GeForce RTX 4060", card_find("rtx4060", NULL)->memory)->id, "rtx", 3);
+	assert_true(card_twice("no such card", 10 * GIB)->memory >= 19 * GIB);
+	assert_null(card_twice(largest->name, largest->memory));
+	card_ask(&q, a100->name, a100);		/* what a context takes there was recorded */
+	assert_int_equal(q.total, a100->memory);
+	assert_true(!q.unsure && !q.outside_more);
+	card_ask(&q, a100->name, largest);
+	assert_true(q.unsure > 0);
+}
+
 static void any_events__end(void **state)
 {
 	(void)state;
@@ -202,6 +277,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(turns__left_behind_are_counted_and_where_it_ends),
 		cmocka_unit_test(turns__that_leave_nothing_add_nothing),
+		cmocka_unit_test(turns__before_the_first_of_several_failures_count),
+		cmocka_unit_test(turns__that_add_more_each_time_are_not_linear),
+		cmocka_unit_test(cards__a_larger_one_is_of_the_same_kind),
 		cmocka_unit_test(any_events__end),
 	};
 

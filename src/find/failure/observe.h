@@ -29,8 +29,10 @@ struct ledger_seen;
 void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
 		  const struct ledger_seen *seen);
 
-/* Those that say what would have let the program go on. */
-void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l);
+/* Those that say what would have let the program go on. `requests`: those of a snapshot; NULL: the recording's own. */
+struct replay;
+void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
+		  const struct replay *requests);
 
 void fill_launch(struct casefile *f, const struct incident *i, struct trace *t, const struct cw_device *d);
 void fill_versions(struct casefile *f, const struct trace *t, const struct cw_device *d);

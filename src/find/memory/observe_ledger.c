@@ -7,11 +7,14 @@
 
 #include "base/str.h"
 #include "compat/cuda_errors.h"
+#include "find/memory/batch_options.h"
 #include "find/memory/pieces.h"
 #include "find/memory/retention.h"
 #include "find/memory/further.h"
 #include "find/memory/kinds.h"
 #include "find/memory/leftovers.h"
+#include "find/memory/observe_gpus.h"
+#include "find/memory/observe_growth.h"
 #include "find/memory/room.h"
 #include "find/memory/room_played.h"
 #include "find/memory/replay.h"
@@ -271,20 +274,23 @@ static void fill_smaller(struct casefile *f, const struct trace *t, const struct
 	}
 }
 
-static void fill_played(struct casefile *f, struct trace *t, int device, bool packed)
+static void fill_played(struct casefile *f, const struct per_turn_known *known, bool packed,
+			const struct replay *requests)
 {
-	struct replay *r = room_open(t, device);
+	struct replay *r = room_open(known->trace, known->m->device);
 	int64_t spare;
 
 	if (r && packed && room_played(r, "expandable_segments:True", &spare))
 		fact_set_number(f, FACT_room_expandable, (double)spare);
 	if (r)
-		fill_smaller(f, t, r);
+		fill_smaller(f, known->trace, r);
+	if (r || requests)
+		observe_growth(f, requests ? requests : r, known);
 	replay_free(r);
 }
 
 static void fill_room(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
-		      const struct moment *m, struct kinds *k, const struct leftovers *x)
+		      const struct moment *m, struct kinds *k, const struct leftovers *x, const struct replay *requests)
 {
 	struct further further;
 	const struct cw_failure *torch = incident_from(i, CW_SRC_TORCH_OOM);
@@ -332,7 +338,7 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 		if (way[n].known && way[n].spare >= 0 && way[n].frees > left)
 			left = way[n].frees;
 	fill_ways(f, way, sizeof(way) / sizeof(way[0]), left, l->allocated, &further);
-	fill_played(f, t, torch->device, room_packed(&r) >= 0);
+	fill_played(f, &(struct per_turn_known){t, m, i->lead, x}, room_packed(&r) >= 0, requests);
 	if (fact_number(f, FACT_graph_nodes, 0) > 0 && fact_number(f, FACT_graph_nodes_run, 1) <= 0)
 		fact_set_number(f, FACT_room_no_grad, (double)room_without(&r, activations(m, k, f->pool), 0));
 	fact_set_flag(f, FACT_room_alone,
@@ -496,7 +502,8 @@ static void fill_process(struct casefile *f, const struct incident *i, struct tr
 }
 
 /* What would have let the program go on. */
-void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l)
+void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
+		  const struct replay *requests)
 {
 	enum trains trains = stack_trains(t, i->lead->stack);
 	struct leftovers x;
@@ -507,7 +514,8 @@ void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t,
 	moment_init(&m, t, l->ticks, l->device);
 	kinds_init(&k, t, &m, failure_in_backward(t, i->lead), f->pool);
 	leftovers_find(&x, t, &m, &k, i->lead, f->pool);
-	fact_set_flag(f, FACT_turn_first, x.known && x.in_loop && !x.turned);
+	if (!fact_true(f, FACT_snapshot_cut))	/* else it may have had others before */
+		fact_set_flag(f, FACT_turn_first, x.known && x.in_loop && !x.turned);
 	if (trains != TRAINS_UNKNOWN)
 		fact_set_flag(f, FACT_graph_trains, trains == TRAINS_YES);
 	if (x.known)
@@ -515,7 +523,7 @@ void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t,
 	else
 		fill_retention(f, i, t, l);
 	fill_earlier(f, i, t);
-	fill_room(f, i, t, l, &m, &k, &x);
+	fill_room(f, i, t, l, &m, &k, &x, requests);
 	moment_free(&m);
 }
 
@@ -540,7 +548,9 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 	fill_library(f, t, l);
 	if (seen->known)
 		fill_others(f, t, l, seen);
-	ledger_proof(f, i, t, l);
+	observe_other_gpus(f, i->usage, t, l->device);
+	ledger_proof(f, i, t, l, NULL);
+	observe_batch_options(f, t, i->lead);
 }
 
 void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t)

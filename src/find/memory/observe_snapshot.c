@@ -14,7 +14,10 @@
 #include "find/failure/observe.h"
 #include "find/failure/place.h"
 #include "find/memory/leftovers.h"
+#include "find/memory/snap_old.h"
 #include "find/memory/snap_recording.h"
+#include "find/memory/snap_steps.h"
+#include "find/memory/replay.h"
 #include "read/recording/trace.h"
 
 /* C++ frames are mixed in. Python files end like this, or are not files at all. */
@@ -69,9 +72,10 @@ static void fill_pieces(struct casefile *f, const struct snapshot *s, const stru
 	fact_set_number(f, FACT_snapshot_pin_kept, (double)d->pin[0].kept);
 }
 
-static struct trace *snapshot_recording(const struct snapshot *s, const struct snap_device *d, struct incident *i)
+static struct trace *snapshot_recording(const struct snapshot *s, const struct snap_device *d, struct incident *i,
+					struct snap_made *made)
 {
-	struct trace *t = snap_recording(s, d);
+	struct trace *t = snap_recording(s, d, made);
 	const struct cw_failure *const *f;
 	size_t n = t ? trace_failures(t, &f) : 0;
 
@@ -86,15 +90,21 @@ static struct trace *snapshot_recording(const struct snapshot *s, const struct s
 /* What would have let the program go on, found as in a recording. */
 static void fill_proof(struct casefile *c, const struct snapshot *s, const struct snap_device *d)
 {
+	struct snap_made made;
 	struct incident i;
-	struct trace *t = snapshot_recording(s, d, &i);
+	struct trace *t = snapshot_recording(s, d, &i, &made);
+	struct replay *requests;
 	struct ledger l;
 
-	if (!t)
-		return;
-	ledger_build(&l, t, 0, LEDGER_OOM, i.lead, NULL, c->pool);
-	ledger_proof(c, &i, t, &l);
-	trace_free(t);
+	if (t) {
+		requests = snap_steps(d, t, &made);
+		ledger_build(&l, t, 0, LEDGER_OOM, i.lead, NULL, c->pool);
+		snap_old_observe(c, t, i.lead);
+		ledger_proof(c, &i, t, &l, requests);
+		replay_free(requests);
+		trace_free(t);
+	}
+	snap_made_release(&made);
 }
 
 /* Two of a kind may be a warm-up and the first step. */
@@ -103,7 +113,7 @@ static void fill_proof(struct casefile *c, const struct snapshot *s, const struc
 bool snapshot_keeps(struct snap_keeps *k, const struct snapshot *s, const struct snap_device *d, struct pool *pool)
 {
 	struct incident i;
-	struct trace *t = snapshot_recording(s, d, &i);
+	struct trace *t = snapshot_recording(s, d, &i, NULL);
 	const struct left *most;
 	struct leftovers x;
 	struct moment m;

@@ -9,7 +9,6 @@
 
 #include "find/failure/place.h"
 #include "find/memory/leftovers.h"
-#include "find/memory/loop_path.h"
 #include "find/memory/replay_steps.h"
 #include "read/recording/trace.h"
 
@@ -38,11 +37,46 @@ static struct cw_failure failure_or_end(struct trace *t, int device)
 	return end_as_failure(t, device);
 }
 
-static void find_line(struct per_turn *p, struct trace *t, int device)
+static void find_line(struct per_turn *p, const struct leftovers *x)
+{
+	p->proven = x->known && (x->graphs.bytes || x->tensors.bytes || x->grown.turns);
+	p->graphs = x->known && x->graphs.bytes > x->tensors.bytes;
+	if (p->graphs)
+		p->line = x->last.file ? x->last : x->graphs.most;
+	else if (x->known && x->tensors.bytes)
+		p->line = x->tensors.most;
+}
+
+void per_turn_of(struct per_turn *p, const struct replay *r, const struct per_turn_known *known)
+{
+	uint64_t turns;
+
+	*p = (struct per_turn){.graphs = false};
+	replay_turns_left(r, &p->left);
+	if (!p->left.bytes)
+		return;
+	find_line(p, known->left);
+	if (!p->line.file)
+		place_of_stack(known->trace, p->left.stack, &p->line);
+	per_turn_count(&p->loop, r, &p->left, known, &turns);
+}
+
+#define AVERAGED 3		/* turns, at least */
+
+void per_turn_irregular(struct per_turn *p, const struct replay *r, const struct per_turn_known *known)
+{
+	uint64_t turns, bytes;
+
+	find_line(p, known->left);
+	bytes = per_turn_count(&p->loop, r, &p->left, known, &turns);
+	p->loop.rate = 1;
+	if (p->line.file && p->loop.turn && turns >= AVERAGED)
+		p->left = (struct turns_left){.turns = turns, .bytes = bytes / turns, .failed = true};
+}
+
+void per_turn_find(struct per_turn *p, const struct replay *r, struct trace *t, int device)
 {
 	struct cw_failure f = failure_or_end(t, device);
-	struct turn turn[CW_LOOP_TURNS];
-	const struct turn *named;
 	struct leftovers x;
 	struct pool pool = {0};
 	struct moment m;
@@ -51,27 +85,14 @@ static void find_line(struct per_turn *p, struct trace *t, int device)
 	moment_init(&m, t, f.ticks, device);
 	kinds_init(&k, t, &m, failure_in_backward(t, &f), &pool);
 	leftovers_find(&x, t, &m, &k, &f, &pool);
-	named = turn_to_name(turn, turns_at_failure(t, &f, turn));
-	p->turn = named ? named->turn : 0;
-	p->proven = x.known && (x.graphs.bytes || x.tensors.bytes || x.grown.turns);
-	p->graphs = x.known && x.graphs.bytes > x.tensors.bytes;
-	if (p->graphs)
-		p->line = x.last.file ? x.last : x.graphs.most;
-	else if (x.known && x.tensors.bytes)
-		p->line = x.tensors.most;
+	per_turn_of(p, r, &(struct per_turn_known){t, &m, &f, &x});
 	moment_free(&m);
 	pool_release(&pool);
 }
 
-void per_turn_find(struct per_turn *p, const struct replay *r, struct trace *t, int device)
+uint64_t per_turn_bytes(const struct per_turn *p)
 {
-	*p = (struct per_turn){.graphs = false};
-	replay_turns_left(r, &p->left);
-	if (!p->left.bytes)
-		return;
-	find_line(p, t, device);
-	if (!p->line.file)
-		place_of_stack(t, p->left.stack, &p->line);
+	return p->loop.rate > 0 ? (uint64_t)((double)p->left.bytes / p->loop.rate) : p->left.bytes;
 }
 
 /* Requests of the added turns before the step that failed. */
@@ -122,4 +143,23 @@ void per_turn_ends(struct per_turn_end *end, const struct replay *r, const struc
 		if (end->played)
 			return;
 	}
+}
+
+uint64_t per_turn_fails_at(const struct per_turn *p, const struct per_turn_end *end)
+{
+	double turns = (double)end->turns + (double)end->requests / (double)p->left.requests;
+
+	return p->loop.turn && p->loop.rate > 0 ? p->loop.turn + (uint64_t)(turns * p->loop.rate) : 0;
+}
+
+/* All but what was left needs as much on any card; what was left takes the rest, with the gaps that it leaves. */
+uint64_t per_turn_fails_at_rate(const struct per_turn *p, const struct replay *r, const struct replay_question *q)
+{
+	struct replay_question same = replay_same(r);
+	double left = (double)(p->left.bytes * p->left.turns), peak = (double)replay_facts(r)->peak_allocated,
+	       base = peak > left ? peak - left : 0, room = (double)replay_room(r, &same) - base;
+
+	if (room <= 0)
+		return 0;
+	return p->loop.since + (uint64_t)((double)p->left.turns * ((double)replay_room(r, q) - base) / room);
 }

@@ -319,15 +319,26 @@ static size_t requests_changed(const struct turning *w)
 	return n;
 }
 
+/* By how much the use after a turn may be off. */
+static int64_t bytes_rounded(const struct turning *w)
+{
+	return (int64_t)requests_changed(w) * ROUNDED * STEP_UNIT;
+}
+
 /* Each turn added as much as the one before, or more by as much. */
 static bool is_steady(const struct turning *w, const uint64_t *use, size_t half)
 {
-	int64_t rounded = (int64_t)requests_changed(w) * ROUNDED * STEP_UNIT;
-
 	for (size_t t = 2; t < half; t++)
-		if (llabs(rise(use, t - 1) - rise(use, t) - (rise(use, 0) - rise(use, 1))) > 2 * rounded)
+		if (llabs(rise(use, t - 1) - rise(use, t) - (rise(use, 0) - rise(use, 1))) > 2 * bytes_rounded(w))
 			return false;
 	return rise(use, 0) > 0;
+}
+
+static uint64_t more_each_time(const struct turning *w, const uint64_t *use)
+{
+	int64_t more = rise(use, 0) - rise(use, 1);
+
+	return more > 2 * bytes_rounded(w) ? (uint64_t)more : 0;
 }
 
 /* What the last turn's request `j` has added: all of it, or what it has more than the one that it replaced. */
@@ -361,24 +372,53 @@ static uint32_t stack_of_most(const struct turning *w)
 	return stack;
 }
 
-/* The only request that failed comes after all others, and the loop was still turning. */
+/* The request that failed is the one that came next in the turn before. */
 static bool failed_in_turn(const struct turning *w)
 {
-	const struct step *next = &w->r->step[w->seq[w->n - w->period]], *failed;
-	size_t oom = find_oom(w->r);
+	const struct step *next = &w->r->step[w->seq[w->n - w->period]], *failed = &w->r->step[w->oom];
 
-	if (oom == NONE || oom < w->seq[w->n - 1])
+	if (w->oom == w->r->n)
 		return false;
-	failed = &w->r->step[oom];
 	return (failed->stack && failed->stack == next->stack) || step_size(failed) == step_asked(next);
 }
 
-static bool turning_at_end(struct turning *w, const struct replay *r)
+static size_t first_oom(const struct replay *r)
 {
-	*w = (struct turning){.r = r, .oom = r->n};
+	size_t i = 0;
+
+	while (i < r->n && r->step[i].kind != STEP_OOM)
+		i++;
+	return i;
+}
+
+static size_t requests_after(const struct replay *r, size_t step)
+{
+	size_t n = 0;
+
+	for (size_t i = step; i < r->n; i++)
+		n += r->step[i].kind == STEP_ALLOC;
+	return n;
+}
+
+static bool turning_until(struct turning *w, const struct replay *r, size_t end)
+{
+	*w = (struct turning){.r = r, .oom = end};
 	turning_init(w);
 	read_blocks(w);
 	return find_period(w);
+}
+
+/* To the request that failed, or the end. A convolution asks for less before it gives up, and the program may get some way with that; one that
+ * went on for longer has survived. */
+static bool turning_at_end(struct turning *w, const struct replay *r)
+{
+	size_t oom = first_oom(r);
+	bool turns = turning_until(w, r, oom);
+
+	if (oom == r->n || (turns && requests_after(r, oom) <= 2 * w->period))
+		return turns;
+	turning_release(w);
+	return turning_until(w, r, r->n);
 }
 
 /* After the last request there are frees only: with them the next turn begins, or the program ends. */
@@ -403,10 +443,12 @@ void replay_turns_left(const struct replay *r, struct turns_left *l)
 		l->failed = failed_in_turn(&w);
 		l->in_use = use[0];
 		l->steady = is_steady(&w, use, half);
-		if (l->steady)
+		if (l->steady) {
 			l->bytes = (uint64_t)rise(use, 0);
-		else if (use[0] > use[half - 1])
+			l->more = more_each_time(&w, use);
+		} else if (use[0] > use[half - 1]) {
 			l->bytes = (use[0] - use[half - 1]) / (half - 1);
+		}
 		forget_tail(&w);
 		l->stack = l->bytes ? stack_of_most(&w) : 0;
 		free(use);

@@ -24,6 +24,7 @@ struct turns_left {
 	uint64_t in_use;		/* bytes asked for and not freed, after the last one */
 	uint64_t bytes;			/* by which one turn adds to the memory in use; several took this on average, unless steady */
 	bool steady;			/* each of them added as much, or as much more than the one before */
+	uint64_t more;			/* steady: by which a turn adds more than the one before; 0: the growth is linear */
 	uint32_t stack;			/* who asked for the most of it; 0: nothing is left behind */
 	bool failed;			/* in the next turn: the request that failed is the one that came next in the turn before */
 };

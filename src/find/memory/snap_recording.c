@@ -540,7 +540,7 @@ static struct trace *fill(struct made *m)
 	return assemble(m);
 }
 
-struct trace *snap_recording(const struct snapshot *s, const struct snap_device *d)
+struct trace *snap_recording(const struct snapshot *s, const struct snap_device *d, struct snap_made *made)
 {
 	struct made m = {.s = s, .d = d, .r = &d->replay, .end = d->oom.found ? d->oom.event : d->replay.n};
 	struct trace *t = NULL;
@@ -558,9 +558,18 @@ struct trace *snap_recording(const struct snapshot *s, const struct snap_device 
 	snap_turns_release(&m.turns);
 	free(m.saved);
 	free(m.text);
-	free(m.stack);
 	free(m.site_of);
+	if (made)
+		*made = (struct snap_made){m.stack, m.end};
+	else
+		free(m.stack);
 	if (t)
 		trace_sources(t)->foreign = true;
 	return t;
+}
+
+void snap_made_release(struct snap_made *made)
+{
+	free(made->stack);
+	*made = (struct snap_made){.stack = NULL};
 }
