@@ -32,6 +32,10 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 /* Those that say what would have let the program go on. */
 void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l);
 
+/* What the program's source does with what a line makes: the one that graphs are kept from (`last`), else the one that ran out of memory. */
+struct place;
+void observe_uses(struct casefile *f, const struct incident *i, struct trace *t, const struct place *last);
+
 void fill_launch(struct casefile *f, const struct incident *i, struct trace *t, const struct cw_device *d);
 void fill_versions(struct casefile *f, const struct trace *t, const struct cw_device *d);
 void fill_device(struct casefile *f, const struct incident *i, const struct trace *t, const struct cw_device *d);
