@@ -10,7 +10,7 @@
 #include "base/str.h"
 
 #define ROUNDS_MAX 50
-#define NAMES_MAX 400
+#define NAMES_MAX 100		/* a value that is everywhere is not understood */
 
 static const char *const detaching[] = {"item",	  "detach", "tolist",	"numpy", "shape",	  "size",    "dtype",
 					"device", "dim",    "ndim",	"numel", "requires_grad", "grad_fn", "argmax",
@@ -648,12 +648,12 @@ static void follow(struct flow *f)
 {
 	bool more = true;
 
-	for (int round = 0; more && round < ROUNDS_MAX; round++) {
+	for (int round = 0; more && round < ROUNDS_MAX && f->n < NAMES_MAX; round++) {
 		more = false;
-		for (int i = 0; i < f->code->n; i++)
+		for (int i = 0; i < f->code->n && f->n < NAMES_MAX; i++)
 			more |= follow_statement(f, i);
 	}
-	f->unknown |= more;
+	f->unknown |= more || f->n == NAMES_MAX;
 }
 
 static void flow_init(struct flow *f, const struct code *c, struct pool *pool)
