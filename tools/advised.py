@@ -94,6 +94,7 @@ OTHERS = {
     "ini": ("[wsl2]",),
     "text": ("iommu=pt", "--disable-custom-all-reduce"),
     "bat": ("reg add ",),
+    "diff": ("train.py:",),     # a change of source code, as in kb/samples.def
 }
 
 ASSIGNMENT = re.compile(r'^[A-Za-z_]\w*=("[^"]*"|\$\([^)]*\)|\S*)\s+')

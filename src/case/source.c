@@ -211,6 +211,25 @@ int source_loads(struct source_book *b, const char *file)
 	return source_says(b, file, LOADS, "DataLoader(", "NeighborLoader(");
 }
 
+bool source_text(const struct source_book *b, const char *file, struct buf *text)
+{
+	buf_init(text, SOURCE_BYTES_MAX);
+	return !b->foreign && lines_read(b, file, text) && text->data;
+}
+
+const json_t *source_note(const struct source_book *b, const char *file, const char *key)
+{
+	return kept_of(b, file, key);
+}
+
+void source_keep_note(struct source_book *b, const char *file, const char *key, json_t *note)
+{
+	if (b->foreign)
+		json_decref(note);
+	else
+		lines_keep(b, file, key, note);
+}
+
 int64_t source_written(const struct source_book *b, const char *file)
 {
 	int fd = source_open(b, file);

@@ -38,6 +38,13 @@ int source_trains(struct source_book *b, const char *file);
 /* Likewise: does it make a DataLoader of PyTorch's, or one like it? */
 int source_loads(struct source_book *b, const char *file);
 
+/* All of a file of the program that we just saw end: a later reader has no right to it, and it may be another one by then. What was found
+ * in it is kept with the lines, as a note. Release `text` in any case; `note` is taken over. */
+struct buf;
+bool source_text(const struct source_book *b, const char *file, struct buf *text);
+const json_t *source_note(const struct source_book *b, const char *file, const char *key);
+void source_keep_note(struct source_book *b, const char *file, const char *key, json_t *note);
+
 /* When the file was last written, in seconds since 1970; 0 = not known. */
 int64_t source_written(const struct source_book *b, const char *file);
 

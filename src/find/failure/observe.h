@@ -34,6 +34,10 @@ struct replay;
 void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
 		  const struct replay *requests);
 
+/* What the program's source does with what a line makes: the one that graphs are kept from (`last`), else the one that ran out of memory. */
+struct place;
+void observe_uses(struct casefile *f, const struct incident *i, struct trace *t, const struct place *last);
+
 void fill_launch(struct casefile *f, const struct incident *i, struct trace *t, const struct cw_device *d);
 void fill_versions(struct casefile *f, const struct trace *t, const struct cw_device *d);
 void fill_device(struct casefile *f, const struct incident *i, const struct trace *t, const struct cw_device *d);

@@ -19,7 +19,7 @@
 #include "find/memory/room_played.h"
 #include "find/memory/replay.h"
 #include "find/memory/smaller.h"
-#include "find/memory/trains.h"
+#include "find/memory/lines_run.h"
 #include "probe/ram.h"
 #include "find/failure/place.h"
 #include "read/recording/trace.h"
@@ -229,13 +229,17 @@ static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint6
 	fact_set_text(f, FACT_room_first, first ? first->name : "");
 }
 
-/* Activations wait for a backward; if none has ever run, this may be inference, which needs none of them. */
-static bool *activations(const struct moment *m, struct kinds *k, struct pool *pool)
+/* Activations wait for a backward; where none has ever run, this may be inference, which needs none of them. */
+static bool *activations(struct trace *t, const struct moment *m, struct kinds *k, struct pool *pool)
 {
+	struct lines_run run;
 	bool *gone = pool_alloc(pool, m->torch.n + 1);
 
+	lines_run_find(&run, t);
 	for (size_t i = 0; i < m->torch.n; i++)
-		gone[i] = kinds_of(k, &m->torch.list[i]) == KIND_ACTIVATIONS;
+		gone[i] = kinds_of(k, &m->torch.list[i]) == KIND_ACTIVATIONS &&
+			  !lines_were_run(&run, kinds_about(k, &m->torch.list[i])->lines);
+	lines_run_release(&run);
 	return gone;
 }
 
@@ -339,8 +343,10 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 			left = way[n].frees;
 	fill_ways(f, way, sizeof(way) / sizeof(way[0]), left, l->allocated, &further);
 	fill_played(f, &(struct per_turn_known){t, m, i->lead, x}, room_packed(&r) >= 0, requests);
-	if (fact_number(f, FACT_graph_nodes, 0) > 0 && fact_number(f, FACT_graph_nodes_run, 1) <= 0)
-		fact_set_number(f, FACT_room_no_grad, (double)room_without(&r, activations(m, k, f->pool), 0));
+	if (fact_number(f, FACT_graph_nodes, 0) > 0 &&
+	    (fact_number(f, FACT_graph_nodes_run, 1) <= 0 ||
+	     (fact_true(f, FACT_graph_evaluates) && fact_number(f, FACT_room_ways, 1) <= 0)))
+		fact_set_number(f, FACT_room_no_grad, (double)room_without(&r, activations(t, m, k, f->pool), 0));
 	fact_set_flag(f, FACT_room_alone,
 		      fact_number(f, FACT_room_ways, 0) == 1 && fact_number(f, FACT_room_no_grad, -1) < 0);
 }
@@ -505,7 +511,6 @@ static void fill_process(struct casefile *f, const struct incident *i, struct tr
 void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
 		  const struct replay *requests)
 {
-	enum trains trains = stack_trains(t, i->lead->stack);
 	struct leftovers x;
 	struct moment m;
 	struct kinds k;
@@ -516,12 +521,11 @@ void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t,
 	leftovers_find(&x, t, &m, &k, i->lead, f->pool);
 	if (!fact_true(f, FACT_snapshot_cut))	/* else it may have had others before */
 		fact_set_flag(f, FACT_turn_first, x.known && x.in_loop && !x.turned);
-	if (trains != TRAINS_UNKNOWN)
-		fact_set_flag(f, FACT_graph_trains, trains == TRAINS_YES);
 	if (x.known)
 		fill_leftovers(f, t, l, &x);
 	else
 		fill_retention(f, i, t, l);
+	observe_uses(f, i, t, x.known && x.last.file ? &x.last : NULL);
 	fill_earlier(f, i, t);
 	fill_room(f, i, t, l, &m, &k, &x, requests);
 	moment_free(&m);

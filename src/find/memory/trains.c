@@ -31,10 +31,9 @@ static enum trains trains_by_name(const char *function)
 	return begins_with_any(function, other) ? TRAINS_NO : TRAINS_UNKNOWN;
 }
 
-enum trains stack_trains(const struct trace *t, uint32_t stack)
+enum trains stack_trains_by_name(const struct trace *t, uint32_t stack)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
-	enum trains all = TRAINS_UNKNOWN;
 
 	for (uint32_t i = 0; s && i < s->n; i++) {
 		enum owner o = stack_owner(t, s, i);
@@ -43,6 +42,16 @@ enum trains stack_trains(const struct trace *t, uint32_t stack)
 		if (name != TRAINS_UNKNOWN && (o == OWNER_USER || o == OWNER_LIBRARY))
 			return name;
 	}
+	return TRAINS_UNKNOWN;
+}
+
+enum trains stack_trains(const struct trace *t, uint32_t stack)
+{
+	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
+	enum trains all = stack_trains_by_name(t, stack);
+
+	if (all != TRAINS_UNKNOWN)
+		return all;
 	for (uint32_t i = 0; s && i < s->n; i++) {
 		const char *file = trace_string(t, s->frame[i].file);
 		int trains;

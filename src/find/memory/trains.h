@@ -11,6 +11,7 @@ struct trace;
 
 enum trains { TRAINS_UNKNOWN, TRAINS_NO, TRAINS_YES };
 
+enum trains stack_trains_by_name(const struct trace *t, uint32_t stack);
 enum trains stack_trains(const struct trace *t, uint32_t stack);
 
 #endif
