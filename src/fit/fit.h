@@ -22,7 +22,9 @@ struct fit_runs {
 	unsigned n;			/* runs so far */
 	const char *how;		/* --writes, or NULL */
 	const char *keep;		/* --keep-writes, or NULL: the first run's are in DIR/1 */
-	char *module;			/* folder of the module that ends trainings */
+	const char *changes;		/* what is changed in the program while it runs, as "bf16,checkpoint"; NULL = nothing */
+	const char *calls;		/* of "no_grad": the models' calls that it is for */
+	char *modules;			/* folder of the modules in the programs */
 	struct mark mark;		/* on `folder` */
 	json_t *writes;			/* dry_run.writes of the run that wrote most; NULL = none ended */
 };
@@ -33,6 +35,7 @@ struct fit_run {
 	bool settled;			/* and its memory rose no more by then; true if it ran to its end */
 	uint64_t *asked;		/* requests of the first GPU until the end of each of its last steps, as far as that is known */
 	size_t n_asked;
+	json_t *told;			/* what the modules in the program have said, object by object */
 	char *folder;			/* the recording */
 };
 

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For the dry runs of `cuwhy fit`: changes that may make a program fit, made while it runs. The script is not edited.
+
+CUWHY_FIT_CHANGES names them, separated by commas. What a change would apply to is reported in every such run (`able`), so that one run tells
+which others are worth their time:
+
+    foreach     optimizers update one parameter after the other
+    checkpoint  repeated blocks compute their activations again in backward
+    bf16        models and losses run under autocast
+    no_grad     models whose outputs never reach backward run without a graph: those calls of CUWHY_FIT_CALLS
+
+Which calls these are is only known at the end of a run. A call is known by the lines of the program that lead to it. What an optimizer has stepped
+over twice since will not be passed to backward any more: its weights have been changed.
+"""
+import functools
+import os
+import sys
+import sysconfig
+import threading
+import weakref
+import zlib
+
+CHANGES = ("foreach", "checkpoint", "bf16", "no_grad")
+LATER = 2       # steps of an optimizer after a call: what has not been passed to backward by then will not be
+FRAMES = 200
+FEW_BLOCKS = 4  # stages of a network rather than its blocks, if there are blocks in them
+DEEP = 5        # containers in a model's output
+MANY = 1000     # things in it
+OURS = {__file__}       # files of cuwhy
+
+
+@functools.lru_cache(maxsize=None)
+def is_of_program(filename):
+    torch = sys.modules["torch"].__file__
+    libraries = [os.path.join(folder, "") for folder in (sysconfig.get_paths()["stdlib"], os.path.dirname(torch))]
+    return not (filename.startswith(("<", *libraries)) or "-packages/" in filename or filename in OURS)
+
+
+def lines_of_program(frame):
+    """(file, line) of the program's own frames, innermost first."""
+    found = []
+    while frame is not None and len(found) < FRAMES:
+        if is_of_program(frame.f_code.co_filename):
+            found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
+
+
+def tensors_in(output):
+    """The tensors of an output; None among them: it has something that was not looked into."""
+    import torch
+    left, seen = [(output, DEEP)], 0
+    while left:
+        value, deep = left.pop()
+        seen += 1
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (torch.nn.Module, str, bytes, int, float, type, torch.dtype, torch.device)) or value is None:
+            continue
+        elif not deep or seen > MANY:
+            yield None
+        elif isinstance(value, (tuple, list, set)):
+            left += [(one, deep - 1) for one in value]
+        elif isinstance(value, dict):
+            left += [(one, deep - 1) for one in value.values()]
+        elif hasattr(value, "__dict__"):
+            left += [(one, deep - 1) for one in vars(value).values()]
+        else:
+            yield None
+
+
+def blocks_of(model):
+    """Modules of one class that are called one after the other: layers of a transformer, blocks of a residual network."""
+    import torch
+
+    def repeated(module):
+        if not isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)):
+            return []
+        children = [child for child in module.children() if next(child.children(), None) is not None]
+        return [child for child in children if sum(type(other) is type(child) for other in children) > 1]
+
+    def search(module):
+        own = repeated(module)
+        inner = [block for child in (own or module.children()) for block in search(child)]
+        if own and (len(own) > FEW_BLOCKS or not inner):
+            return own
+        return inner
+
+    return search(model)
+
+
+def has_floats(model):
+    """Parameters on a GPU that autocast would round."""
+    import torch
+    return any(p.is_cuda and p.dtype == torch.float32 for p in model.parameters())
+
+
+class Call:
+    """A line that calls a model with gradients switched on."""
+
+    def __init__(self, lines):
+        self.lines = lines
+        self.reached = False    # by backward
+        self.step = None        # of the optimizer, when its output first had a graph
+        self.times, self.trains = 0, False
+
+    @property
+    def id(self):
+        return "%08x" % zlib.crc32(repr(self.lines).encode("utf-8", "surrogateescape"))
+
+    def reach(self, _gradient):
+        self.reached = True
+
+    def watch(self, output):
+        """Notices whether a gradient ever arrives."""
+        for tensor in tensors_in(output):
+            try:
+                if tensor is None:
+                    self.reached = True
+                elif tensor.requires_grad:
+                    tensor.register_hook(self.reach)
+            except RuntimeError:
+                self.reached = True     # not known
+
+
+class Changes:
+    """`names`: what is changed. `report`: takes what `cuwhy fit` is told."""
+
+    def __init__(self, names, calls, report):
+        self.names, self.without_grad, self.report = set(names), set(calls), report
+        self.able = set()
+        self.calls, self.steps = {}, 0
+        self.here = threading.local()
+        self.models, self.blocks = weakref.WeakSet(), weakref.WeakSet()
+        self.floats = False     # a model has run under autocast
+
+    def note(self, name, detail=""):
+        """It could be changed so; and is, if that was asked for."""
+        if name not in self.able:
+            self.able.add(name)
+            self.report({"able": name, "detail": detail})
+        return name in self.names
+
+    # -- optimizers --------------------------------------------------------------------------------------------
+
+    def of_optimizers(self, module):
+        """Called with torch.optim.optimizer."""
+        init, changes = module.Optimizer.__init__, self
+
+        @functools.wraps(init)
+        def __init__(self, params, defaults):
+            if "foreach" in defaults and defaults["foreach"] is not False and not defaults.get("fused") and changes.note("foreach"):
+                defaults = dict(defaults, foreach=False)
+            init(self, params, defaults)
+
+        module.Optimizer.__init__ = __init__
+        if hasattr(module, "register_optimizer_step_post_hook"):
+            module.register_optimizer_step_post_hook(self.step)
+
+    def step(self, *_):
+        self.steps += 1
+
+    # -- models ------------------------------------------------------------------------------------------------
+
+    def of_modules(self, module):
+        """Called with torch.nn.modules.module."""
+        run, changes = module.Module.__call__, self
+
+        def __call__(self, *args, **named):
+            return changes.call(run, self, args, named)
+
+        module.Module.__call__ = __call__
+
+    def of_functions(self, module):
+        """Called with torch.nn.functional: losses belong under autocast, too."""
+        for name in dir(module):
+            if name.endswith("_loss") or name in ("cross_entropy", "kl_div", "binary_cross_entropy_with_logits"):
+                setattr(module, name, self.of_loss(getattr(module, name)))
+
+    def of_loss(self, loss):
+        import torch
+
+        @functools.wraps(loss)
+        def under_autocast(*args, **named):
+            if not self.floats or torch.compiler.is_compiling() or getattr(self.here, "call", None) or torch.is_autocast_enabled():
+                return loss(*args, **named)
+            with torch.autocast("cuda", torch.bfloat16):
+                return loss(*args, **named)
+
+        return under_autocast
+
+    def look_at(self, model):
+        """Once for each model."""
+        self.models.add(model)
+        self.blocks.update(blocks_of(model))
+
+    def call(self, run, module, args, named):
+        import torch
+        here = self.here
+        if torch._C._current_graph_task_id() != -1:     # in backward, which repeats what forward did
+            return run(module, *args, **named)
+        if getattr(here, "inside", False):
+            output = self.call_block(run, module, args, named)
+            if here.call and not here.call.reached:
+                here.call.watch(output)
+            return output
+        if module not in self.models:
+            self.look_at(module)
+        here.inside = True
+        here.call = self.call_of(sys._getframe(2)) if torch.is_grad_enabled() else None
+        try:
+            return self.call_model(run, module, args, named)
+        finally:
+            here.inside, here.call = False, None
+
+    def call_of(self, frame):
+        """The one that these lines make."""
+        lines = lines_of_program(frame)
+        call = self.calls.get(lines)
+        if call is None:
+            call = self.calls[lines] = Call(lines)
+        return call
+
+    def call_model(self, run, module, args, named):
+        import torch
+        call = self.here.call
+        if call and call.id in self.without_grad and self.note("no_grad"):
+            with torch.no_grad():
+                return run(module, *args, **named)
+        if has_floats(module) and not torch.is_autocast_enabled() and self.note("bf16"):
+            self.floats = True
+            with torch.autocast("cuda", torch.bfloat16):
+                output = self.call_block(run, module, args, named)
+        else:
+            output = self.call_block(run, module, args, named)
+        if call and not call.reached and any(t is None or t.requires_grad for t in tensors_in(output)):
+            call.step = self.steps if call.step is None else call.step
+            call.times, call.trains = call.times + 1, call.trains or module.training
+            call.watch(output)
+        return output
+
+    def call_block(self, run, module, args, named):
+        import torch
+        if module in self.blocks and module.training and torch.is_grad_enabled() and not getattr(self.here, "block", False) and \
+                self.note("checkpoint", "%d %s" % (len(self.blocks), type(module).__name__)):
+            from torch.utils.checkpoint import checkpoint
+            self.here.block = True
+            try:
+                return checkpoint(functools.partial(run, module, **named), *args, use_reentrant=False)
+            finally:
+                self.here.block = False
+        return run(module, *args, **named)
+
+    # -- the end -----------------------------------------------------------------------------------------------
+
+    def end(self, by_itself):
+        """Which calls have never been part of a backward: of a program that was ended, those that optimizers have stepped over since."""
+        calls = [call for call in self.calls.values() if call.step is not None and not call.reached and
+                 (by_itself or call.step + LATER <= self.steps)]
+        others = {line for call in self.calls.values() if call not in calls for line in call.lines}
+        for call in calls:
+            file, line = next((line for line in call.lines if line not in others), (None, None))
+            if file:    # with a line of its own
+                self.report({"call": call.id, "times": call.times, "trains": call.trains, "file": file, "line": line})

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `cuwhy fit` says would make a program fit, with real PyTorch on the simulated GPU.
+
+    tests/torch/remedies.py [--build build] [--torch FOLDER] [name…]
+
+Each program can make the changes itself, when its first argument names them. `cuwhy fit` runs it without any, on a ladder of cards. Each change that it
+tried is then made by the program on the smallest card of which it was said to fit, where it must run, and on the next smaller card, where it must
+run out of memory. Without --torch, the wheel of check.py.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import remedies_programs
+
+CARDS = ["%dMiB" % (700 * 1.06 ** n) for n in range(60)]    # 0.7 to 21 GiB
+
+
+class Bench:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.env = dict(os.environ, PYTHONPATH=options.torch)
+
+    def cuwhy(self, *words):
+        return subprocess.run([os.path.join(self.options.build, "cuwhy"), *words], env=self.env, cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def fits(self, name, changes, card):
+        """Does the program run there, with changes of its own?"""
+        done = self.cuwhy("run", "--gpu", "sim:h200,memory=" + card.replace("iB", ""), "--", sys.executable, name + ".py", changes)
+        assert done.returncode == 0 or "out of memory" in done.stderr, (name, changes, card, done.stdout, done.stderr)
+        return done.returncode == 0
+
+    def fit(self, name):
+        done = self.cuwhy("fit", "--json", "--gpu", ",".join(CARDS), "--", sys.executable, name + ".py", "none")
+        found = json.loads(done.stdout)
+        assert "cards" in found, (name, done.stdout, done.stderr)
+        return found
+
+    def confirm(self, name, changes, cards):
+        """The smallest card on which it is said to fit, and the one below it."""
+        fits = [card["gpu"] for card in cards if card["fits"]]
+        if not fits:
+            assert not self.fits(name, changes, cards[-1]["gpu"]), (name, changes, cards[-1]["gpu"], "fits")
+            return "none"
+        at = CARDS.index(fits[0])
+        assert fits == CARDS[at:at + len(fits)], (name, changes, fits)
+        assert self.fits(name, changes, fits[0]), (name, changes, fits[0], "does not fit")
+        assert at == 0 or not self.fits(name, changes, CARDS[at - 1]), (name, changes, CARDS[at - 1], "fits")
+        return fits[0]
+
+    def check(self, name, program):
+        with open(os.path.join(self.folder, name + ".py"), "w", encoding="ascii") as out:
+            out.write(remedies_programs.HEAD + program.text)
+        found = self.fit(name)
+        remedies = found.get("remedies", {"tried": []})
+        tried = {",".join(one["changes"]): one for one in remedies["tried"]}
+        assert all(one["failed"] is None for one in tried.values()), (name, tried)
+        assert set(program.tried) <= set(tried), (name, program.tried, set(tried))
+        assert not set(program.never) & {change for one in tried for change in one.split(",")}, (name, set(tried))
+        said = []
+        if program.fits_as_it_is:
+            said.append("as it is from %s" % self.confirm(name, "none", found["cards"]))
+        for changes in program.tried:
+            said.append("%s from %s" % (changes, self.confirm(name, changes, tried[changes]["cards"])))
+        return "; ".join(said)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default="build", help="folder that make has filled")
+    parser.add_argument("--torch", help="folder with PyTorch")
+    parser.add_argument("names", nargs="*", help="only these programs")
+    options = parser.parse_args()
+    options.build = os.path.abspath(options.build)
+    if not options.torch:
+        import check
+        options.torch, why = check.install("2.11.0")
+        if not options.torch:
+            print("remedies: SKIPPED: PyTorch cannot be installed: %s" % why)
+            return 0
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(options, folder)
+        for name, program in remedies_programs.PROGRAMS.items():
+            if not options.names or name in options.names:
+                print("ok - remedies: %s: %s" % (name, bench.check(name, program) or "nothing applies"), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
