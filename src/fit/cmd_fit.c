@@ -257,12 +257,14 @@ static int decide(struct fit *f, struct what_if_row *row, const struct card_mode
 {
 	struct replays all;
 	const struct card_model *model = card->name ? card : f->base;
+	char *memory = card->name ? NULL : xasprintf("%" PRIu64, card->memory);	/* "24GiB" is not for the simulated card */
 	struct fit_run run;
 	int rc;
 
 	say("close: a dry run on a simulated %s%s%s decides\n", model->name, card->name ? "" : " with ",
 	    card->name ? "" : card->id);
-	rc = fit_run(&f->runs, &run, model, card->name ? NULL : card->id, program, e);
+	rc = fit_run(&f->runs, &run, model, memory, program, e);
+	free(memory);
 	if (rc == 0 && run_open(&all, &run, &(struct err){0}) == 0) {
 		answer_worst(row, &all, NULL, "", &f->pool);
 		replays_close(&all);
@@ -785,6 +787,18 @@ static int fit_answer(struct fit *f, bool recordings, json_t *to, struct err *e)
 		rc = given.vary ? fit_varying(f, to, e) : fit_program(f, to, e);
 	tell_writes(&f->runs, to);
 	fit_runs_end(&f->runs);
+	return rc;
+}
+
+int fit_try(const char *gpu, char **program, bool json, json_t *to, struct err *e)
+{
+	struct fit f = {.runs = {.devices = 1, .steps = "auto"}, .program = program};
+	int rc;
+
+	given.gpu = gpu;
+	given.json = json;
+	rc = fit_answer(&f, false, to, e);
+	pool_release(&f.pool);
 	return rc;
 }
 

@@ -49,6 +49,10 @@ int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *ca
 	    char *const *words, struct err *e);
 void fit_run_release(struct fit_run *run);
 
+/* `cuwhy explain --try`: the program on such a card, in words of --gpu. The answer is printed, or with `json` put into `to`. An exit status;
+ * -errno with `e` filled. */
+int fit_try(const char *gpu, char **program, bool json, json_t *to, struct err *e);
+
 struct fit_vary {
 	char *name;			/* "batch-size"; owned */
 	uint64_t from, to;

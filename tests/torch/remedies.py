@@ -30,7 +30,7 @@ class Bench:
 
     def fits(self, name, changes, card):
         """Does the program run there, with changes of its own?"""
-        done = self.cuwhy("run", "--gpu", "sim:h200,memory=" + card.replace("iB", ""), "--", sys.executable, name + ".py", changes)
+        done = self.cuwhy("run", "--gpu", "sim:h200,memory=" + card.replace("MiB", "M"), "--", sys.executable, name + ".py", changes)
         assert done.returncode == 0 or "out of memory" in done.stderr, (name, changes, card, done.stdout, done.stderr)
         return done.returncode == 0
 
