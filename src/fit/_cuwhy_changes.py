@@ -13,6 +13,7 @@ Which calls these are is only known at the end of a run. A call is known by the 
 over twice since will not be passed to backward any more: its weights have been changed.
 """
 import functools
+import importlib.util
 import os
 import sys
 import sysconfig
@@ -34,6 +35,15 @@ def is_of_program(filename):
     torch = sys.modules["torch"].__file__
     libraries = [os.path.join(folder, "") for folder in (sysconfig.get_paths()["stdlib"], os.path.dirname(torch))]
     return not (filename.startswith(("<", *libraries)) or "-packages/" in filename or filename in OURS)
+
+
+def beside(name):
+    """A module beside this one; by its path, since a program may have one of any name."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def lines_of_program(frame):
@@ -95,11 +105,16 @@ def has_floats(model):
     return any(p.is_cuda and p.dtype == torch.float32 for p in model.parameters())
 
 
+def line_of_program(frame):
+    """The frame's line, if it is the program's own."""
+    return (frame.f_code.co_filename, frame.f_lineno) if is_of_program(frame.f_code.co_filename) else None
+
+
 class Call:
     """A line that calls a model with gradients switched on."""
 
-    def __init__(self, lines):
-        self.lines = lines
+    def __init__(self, lines, direct):
+        self.lines, self.direct = lines, direct     # `direct`: the line itself does
         self.reached = False    # by backward
         self.step = None        # of the optimizer, when its output first had a graph
         self.times, self.trains = 0, False
@@ -130,6 +145,7 @@ class Changes:
         self.names, self.without_grad, self.report = set(names), set(calls), report
         self.able = set()
         self.calls, self.steps = {}, 0
+        self.made, self.repeated = set(), set()     # lines that make optimizers, and that call blocks; None: not the program's
         self.here = threading.local()
         self.models, self.blocks = weakref.WeakSet(), weakref.WeakSet()
         self.floats = False     # a model has run under autocast
@@ -149,13 +165,23 @@ class Changes:
 
         @functools.wraps(init)
         def __init__(self, params, defaults):
-            if "foreach" in defaults and defaults["foreach"] is not False and not defaults.get("fused") and changes.note("foreach"):
-                defaults = dict(defaults, foreach=False)
+            if "foreach" in defaults and defaults["foreach"] is not False and not defaults.get("fused"):
+                changes.made.add(changes.line_that_makes(self, sys._getframe(1)))
+                if changes.note("foreach"):
+                    defaults = dict(defaults, foreach=False)
             init(self, params, defaults)
 
         module.Optimizer.__init__ = __init__
         if hasattr(module, "register_optimizer_step_post_hook"):
             module.register_optimizer_step_post_hook(self.step)
+
+    @staticmethod
+    def line_that_makes(optimizer, frame):
+        """The line of the program that calls the optimizer's class; None: another library does."""
+        while frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is optimizer and frame.f_back:
+            frame = frame.f_back
+        line = line_of_program(frame)
+        return line and (*line, type(optimizer).__name__)
 
     def step(self, *_):
         self.steps += 1
@@ -200,7 +226,7 @@ class Changes:
         if torch._C._current_graph_task_id() != -1:     # in backward, which repeats what forward did
             return run(module, *args, **named)
         if getattr(here, "inside", False):
-            output = self.call_block(run, module, args, named)
+            output = self.call_block(run, module, args, named, sys._getframe(2))
             if here.call and not here.call.reached:
                 here.call.watch(output)
             return output
@@ -218,7 +244,7 @@ class Changes:
         lines = lines_of_program(frame)
         call = self.calls.get(lines)
         if call is None:
-            call = self.calls[lines] = Call(lines)
+            call = self.calls[lines] = Call(lines, line_of_program(frame))
         return call
 
     def call_model(self, run, module, args, named):
@@ -230,19 +256,21 @@ class Changes:
         if has_floats(module) and not torch.is_autocast_enabled() and self.note("bf16"):
             self.floats = True
             with torch.autocast("cuda", torch.bfloat16):
-                output = self.call_block(run, module, args, named)
+                output = self.call_block(run, module, args, named, None)
         else:
-            output = self.call_block(run, module, args, named)
+            output = self.call_block(run, module, args, named, None)
         if call and not call.reached and any(t is None or t.requires_grad for t in tensors_in(output)):
             call.step = self.steps if call.step is None else call.step
             call.times, call.trains = call.times + 1, call.trains or module.training
             call.watch(output)
         return output
 
-    def call_block(self, run, module, args, named):
+    def call_block(self, run, module, args, named, frame):
         import torch
-        if module in self.blocks and module.training and torch.is_grad_enabled() and not getattr(self.here, "block", False) and \
-                self.note("checkpoint", "%d %s" % (len(self.blocks), type(module).__name__)):
+        if not (module in self.blocks and module.training and torch.is_grad_enabled()) or getattr(self.here, "block", False):
+            return run(module, *args, **named)
+        self.repeated.add(line_of_program(frame) if frame else None)
+        if self.note("checkpoint", "%d %s" % (len(self.blocks), type(module).__name__)):
             from torch.utils.checkpoint import checkpoint
             self.here.block = True
             try:
@@ -258,7 +286,18 @@ class Changes:
         calls = [call for call in self.calls.values() if call.step is not None and not call.reached and
                  (by_itself or call.step + LATER <= self.steps)]
         others = {line for call in self.calls.values() if call not in calls for line in call.lines}
+        unreached = []
         for call in calls:
             file, line = next((line for line in call.lines if line not in others), (None, None))
             if file:    # with a line of its own
                 self.report({"call": call.id, "times": call.times, "trains": call.trains, "file": file, "line": line})
+                unreached.append((file, line))
+        self.propose(unreached)
+
+    def propose(self, unreached):
+        """Edits of the program's file that do the same as the changes."""
+        patches = beside("_cuwhy_patches")
+        trained = [call for call in self.calls.values() if call.reached]
+        found = {"no_grad": unreached, "foreach": self.made, "checkpoint": self.repeated, "bf16": {call.direct for call in trained}}
+        for patch in patches.propose({change: sorted(set(places)) for change, places in found.items() if None not in places}):
+            self.report(patch)

@@ -430,7 +430,7 @@ static void remedies_show(struct fit *f, const struct what_if_row *row, bool gro
 			     .row = misfit, .grows = grows, .answer = changed_answer, .say = say, .of = f};
 
 	for (size_t i = 0; i < f->n_cards; i++)
-		if (!fit_remedy_fits(&row[i])) {
+		if (!row[i].answer.fits || (row[i].growth.bytes && !fit_remedy_fits(&row[i]))) {
 			card[m.n] = f->card[i];
 			misfit[m.n++] = row[i];
 		}
@@ -471,7 +471,7 @@ static int cards_show(struct fit *f, struct replays *all, char *const *program, 
 		what_if_print(stdout, row, f->n_cards, &(struct what_if_style){.first = "GPU", .changes = true});
 		tell_misfit(program, row, f->n_cards);
 	}
-	if (program && is_to_be_changed() && status_of(row, f->n_cards) == EXIT_FOUND)
+	if (program && is_to_be_changed())
 		remedies_show(f, row, any_grows, to);
 	return status_of(row, f->n_cards);
 }

@@ -3,6 +3,7 @@
  */
 #include "fit/fit_remedies.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,6 +206,49 @@ static void try_these(struct fit_menu *m, const struct able *able, const bool wi
 	free(changes);
 }
 
+/* The first card on which it fits. */
+static const struct card_model *smallest_card(const struct fit_menu *m, const struct fit_tried *t)
+{
+	for (size_t i = 0; t->row && i < m->n; i++)
+		if (fit_remedy_fits(&t->row[i]))
+			return m->card[i];
+	return NULL;
+}
+
+/* Does the edited program run on that very card, and go on to? */
+static bool runs_edited(struct fit_menu *m, const struct fit_patch *p, const struct card_model *card)
+{
+	char *memory = card->name ? NULL : xasprintf("%" PRIu64, card->memory);
+	struct what_if_row row;
+	struct replays all;
+	struct fit_run run;
+	bool good = fit_patch_run(m->runs, &run, p, card->name ? card : m->base, memory, m->program, &(struct err){0}) == 0 &&
+		    run.fits && replays_open(&all, run.folder, &(struct err){0}) == 0;
+
+	if (good) {
+		good = m->answer(m->of, &row, &all, &run, card) == 0 && fit_remedy_fits(&row);
+		replays_close(&all);
+	}
+	fit_run_release(&run);
+	free(memory);
+	return good;
+}
+
+/* The same as edits, for each change that helps by itself. */
+static void try_patches(struct fit_menu *m, const json_t *told)
+{
+	for (size_t i = 0; i < m->n_tried; i++) {
+		struct fit_tried *t = &m->tried[i];
+		const struct card_model *card = smallest_card(m, t);
+
+		if (!card || !fit_patch_read(&t->patch, told, t->changes, m->pool))
+			continue;
+		m->say("%s as an edit of '%s': a dry run on %s\n", t->changes, t->patch.file, card->id);
+		if (runs_edited(m, &t->patch, card))
+			t->patch.ran_on = card;
+	}
+}
+
 static bool fits_everywhere(const struct fit_menu *m, const struct fit_tried *t)
 {
 	for (size_t i = 0; t->row && i < m->n; i++)
@@ -260,7 +304,6 @@ void fit_remedies_try(struct fit_menu *m)
 	first = run_with(m, FIRST, "", &run, &cwd);
 	m->runs->steps = steps;
 	able = able_read(&run, cwd, m->pool);
-	fit_run_release(&run);
 	for (size_t i = 0; i < REMEDIES; i++) {
 		memset(with, 0, sizeof(with));
 		with[i] = true;
@@ -275,4 +318,6 @@ void fit_remedies_try(struct fit_menu *m)
 	}
 	if (!m->grows || (m->n_tried && m->tried[0].row && m->tried[0].settled))	/* it does no more */
 		try_together(m, &able);
+	try_patches(m, run.told);
+	fit_run_release(&run);
 }

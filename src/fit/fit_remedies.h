@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "fit/fit.h"
+#include "fit/fit_patch.h"
 #include "show/what_if.h"
 
 #define REMEDIES_MAX 16
@@ -26,6 +27,7 @@ struct fit_tried {
 	bool settled;
 	uint64_t peak;			/* of what PyTorch had in use */
 	const struct what_if_row *row;	/* for each card; NULL if it failed */
+	struct fit_patch patch;		/* `ran_on` NULL: none */
 };
 
 struct fit_menu {

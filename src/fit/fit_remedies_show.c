@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What was tried, as text and as JSON (see fit_remedies.h).
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/format.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "fit/fit_remedies.h"
 
@@ -55,6 +57,20 @@ static void print_settings(FILE *out, const struct fit_menu *m)
 			fprintf(out, "  %s: fits on %s, played back; the numbers stay the same\n", m->row[i].change, m->card[i]->id);
 }
 
+/* Without a margin: to be pasted, or read by patch(1). */
+static void print_patch(FILE *out, const struct fit_tried *t)
+{
+	char *diff;
+
+	if (!t->patch.ran_on)
+		return;
+	fprintf(out, "  %s, as an edit that ran on a simulated %s; the numbers: %s\n", t->words, t->patch.ran_on->id, t->numbers);
+	diff = xstrdup(t->patch.diff);
+	str_make_plain(diff);
+	fprintf(out, "%s\n", diff);
+	free(diff);
+}
+
 void fit_remedies_print(FILE *out, const struct fit_menu *m)
 {
 	size_t width = strlen("CHANGE");
@@ -80,6 +96,13 @@ void fit_remedies_print(FILE *out, const struct fit_menu *m)
 	else
 		fputs("  not tried: gradient accumulation, sharding, offload, 8-bit optimizers\n", out);
 	putc('\n', out);
+	for (size_t i = 0; i < m->n_tried; i++)
+		print_patch(out, &m->tried[i]);
+}
+
+static json_t *patch_json(const struct fit_patch *p)
+{
+	return JSON_OF(J_TEXT("file", p->file), J_TEXT("diff", p->diff), J_TEXT("gpu", p->ran_on->id));
 }
 
 static json_t *tried_json(const struct fit_menu *m, const struct fit_tried *t)
@@ -97,7 +120,8 @@ static json_t *tried_json(const struct fit_menu *m, const struct fit_tried *t)
 	return JSON_OF(J_VALUE("changes", changes), J_TEXT("words", t->words), J_TEXT("numbers", t->numbers),
 		       J_TEXT("costs", t->costs), J_TEXT("failed", t->failed),
 		       J_INT_OR_NULL("steps", t->stopped, t->stopped), J_BOOL("settled", t->settled),
-		       J_BYTES("peak_allocated", t->row ? t->peak : UINT64_MAX), J_VALUE("cards", cards));
+		       J_BYTES("peak_allocated", t->row ? t->peak : UINT64_MAX), J_VALUE("cards", cards),
+		       J_IF(t->patch.ran_on != NULL, J_VALUE("patch", patch_json(&t->patch))));
 }
 
 json_t *fit_remedies_json(const struct fit_menu *m)

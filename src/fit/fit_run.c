@@ -175,7 +175,7 @@ static int run_child(const struct fit_runs *r, const char *gpu, const struct fit
 		     const char *stopped, char *const *words)
 {
 	int fd = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status = -1;
-	char *keep = r->keep ? xasprintf("%s/%u", r->keep, r->n) : NULL,
+	char *keep = r->keep && !r->edited ? xasprintf("%s/%u", r->keep, r->n) : NULL,
 	     **argv = child_words(r, gpu, run->folder, keep, words);
 	void (*interrupted)(int) = signal(SIGINT, SIG_IGN);	/* a Ctrl-C is for the program: we clean up after it */
 	pid_t pid = fd < 0 ? -1 : fork();
@@ -320,9 +320,10 @@ int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *ca
 	if (rc != 0)
 		goto out;
 	status = run_child(r, gpu, run, output, stopped, words);
-	note_writes(r, run->folder);
+	if (!r->edited)
+		note_writes(r, run->folder);
 	read_told(run, stopped);
-	rc = judge_run(run, status, output, !r->changes, e);
+	rc = judge_run(run, status, output, !r->changes && !r->edited, e);
 out:
 	free(output);
 	free(stopped);

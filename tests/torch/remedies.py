@@ -6,7 +6,8 @@
 
 Each program can make the changes itself, when its first argument names them. `cuwhy fit` runs it without any, on a ladder of cards. Each change that it
 tried is then made by the program on the smallest card of which it was said to fit, where it must run, and on the next smaller card, where it must
-run out of memory. Without --torch, the wheel of check.py.
+run out of memory. Each diff that it printed is applied with patch(1); the program as it is must fail on the card on which the edited one must run.
+Without --torch, the wheel of check.py.
 """
 import argparse
 import json
@@ -17,7 +18,7 @@ import tempfile
 
 import remedies_programs
 
-CARDS = ["%dMiB" % (700 * 1.06 ** n) for n in range(60)]    # 0.7 to 21 GiB
+CARDS = ["%dMiB" % (700 * 1.1 ** n) for n in range(37)]     # 0.7 to 21 GiB
 
 
 class Bench:
@@ -52,6 +53,18 @@ class Bench:
         assert at == 0 or not self.fits(name, changes, CARDS[at - 1]), (name, changes, CARDS[at - 1], "fits")
         return fits[0]
 
+    def check_patch(self, name, changes, patch):
+        """Applied, the program runs where it did not."""
+        path, edited = (os.path.join(self.folder, file) for file in (name + ".py", "edited.py"))
+        assert patch["file"] == path, patch
+        assert not self.fits(name, "none", patch["gpu"]), (name, changes, "fits as it is")
+        done = subprocess.run(["patch", "-o", edited, path], input=patch["diff"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (patch["diff"], done.stdout, done.stderr)
+        assert self.fits("edited", "none", patch["gpu"]), (name, patch)
+        changed = [line for line in patch["diff"].splitlines()[2:] if line[0] in "+-"]
+        assert len(changed) <= 10, patch
+        return "%s edited" % changes
+
     def check(self, name, program):
         with open(os.path.join(self.folder, name + ".py"), "w", encoding="ascii") as out:
             out.write(remedies_programs.HEAD + program.text)
@@ -64,6 +77,9 @@ class Bench:
         said = []
         if program.fits_as_it_is:
             said.append("as it is from %s" % self.confirm(name, "none", found["cards"]))
+        patches = {changes: one["patch"] for changes, one in tried.items() if "patch" in one}
+        assert set(program.edited) == set(patches), (name, program.edited, set(patches))
+        said += [self.check_patch(name, changes, patch) for changes, patch in patches.items()]
         for changes in program.tried:
             said.append("%s from %s" % (changes, self.confirm(name, changes, tried[changes]["cards"])))
         return "; ".join(said)

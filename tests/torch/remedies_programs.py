@@ -2,8 +2,9 @@
 """Programs for remedies.py: what applies to each, and what must never be offered to it."""
 import collections
 
-# `tried`: what must be tried, and is confirmed. `never`: what would change what the program does.
-Program = collections.namedtuple("Program", "text tried never fits_as_it_is", defaults=((), (), True))
+# `tried`: what must be tried, and is confirmed. `never`: what would change what the program does. `edited`: what an edit must be shown for, and
+# nothing else.
+Program = collections.namedtuple("Program", "text tried never fits_as_it_is edited", defaults=((), (), True, ()))
 
 HEAD = """
 import contextlib, sys, torch
@@ -174,7 +175,7 @@ for step in range(300):
     optimizer.step()
     with no_grad():
         losses.append(model(torch.randn(1024, 512, device="cuda")).square().mean())
-""", ("no_grad",), (), False),
+""", ("no_grad",), (), False, ("no_grad",)),
 
     "two_networks": Program("""
 make, judge = Blocks(256, 6, 256).cuda(), Blocks(256, 6, 1).cuda()
@@ -243,4 +244,82 @@ for step in range(20):
     model(torch.randn(8192, 512, device="cuda")).square().mean().backward()
     optimizer.step()
 """, (), ("no_grad",)),
+
+    # Code as people write it: the edits.
+    "edits": Program("""
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Residual(512) for _ in range(12))
+        self.head = nn.Linear(512, 10)
+
+    def forward(self, x):
+        for i, block in enumerate(self.blocks):
+            x = block(x)
+        return self.head(x)
+
+model = Net().cuda()
+optimizer = torch.optim.AdamW(
+    model.parameters(),
+    lr=1e-3,
+)
+
+def train():
+    for step in range(20):
+        x, y = torch.randn(8192, 512, device="cuda"), torch.randint(10, (8192,), device="cuda")
+        optimizer.zero_grad()
+        out = model(x)
+        loss = F.cross_entropy(out, y)
+        loss.backward()
+        optimizer.step()
+
+train()
+""", edited=("checkpoint", "bf16")),
+
+    "edited_optimizer": Program("""
+net = nn.Sequential(*(nn.Linear(2048, 2048) for _ in range(24))).cuda()
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=0.1)  # as in the paper
+for step in range(20):
+    optimizer.zero_grad(set_to_none=False)
+    net(torch.randn(16, 2048, device="cuda")).square().mean().backward()
+    optimizer.step()
+""", edited=("foreach",)),
+
+    "edited_validation": Program("""
+model = Blocks(512, 8, 10).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+def validate():
+    model.eval()
+    total = 0.0
+    for _ in range(2):
+        x = torch.randn(16384, 512, device="cuda")
+        out = model(
+            x,
+        )
+        total += out.square().mean().item()
+    model.train()
+    return total
+
+for step in range(20):
+    optimizer.zero_grad()
+    model(torch.randn(2048, 512, device="cuda")).square().mean().backward()
+    optimizer.step()
+    if step % 5 == 4:
+        validate()
+""", edited=("no_grad",)),
+
+    # The model's line calls backward as well; the blocks are called by PyTorch; another file's text is not known: no edit.
+    "not_edited": Program("""
+class Two(nn.Sequential):
+    pass
+
+model = nn.Sequential(*(Two(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)) for _ in range(12))).cuda()
+arguments = dict(lr=0.1)
+optimizer = getattr(torch.optim, "Adam")(model.parameters(), **arguments)
+for step in range(20):
+    optimizer.zero_grad()
+    model(torch.randn(8192, 512, device="cuda")).square().mean().backward()
+    optimizer.step()
+"""),
 }
