@@ -150,11 +150,11 @@ class Changes:
         self.models, self.blocks = weakref.WeakSet(), weakref.WeakSet()
         self.floats = False     # a model has run under autocast
 
-    def note(self, name, detail=""):
+    def note(self, name, **detail):
         """It could be changed so; and is, if that was asked for."""
         if name not in self.able:
             self.able.add(name)
-            self.report({"able": name, "detail": detail})
+            self.report({"able": name, **detail})
         return name in self.names
 
     # -- optimizers --------------------------------------------------------------------------------------------
@@ -184,6 +184,8 @@ class Changes:
         return line and (*line, type(optimizer).__name__)
 
     def step(self, *_):
+        if not self.steps:
+            self.report({"trains": True})
         self.steps += 1
 
     # -- models ------------------------------------------------------------------------------------------------
@@ -270,7 +272,7 @@ class Changes:
         if not (module in self.blocks and module.training and torch.is_grad_enabled()) or getattr(self.here, "block", False):
             return run(module, *args, **named)
         self.repeated.add(line_of_program(frame) if frame else None)
-        if self.note("checkpoint", "%d %s" % (len(self.blocks), type(module).__name__)):
+        if self.note("checkpoint", detail="%d %s" % (len(self.blocks), type(module).__name__), batch_norm=self.has_batch_norm()):
             from torch.utils.checkpoint import checkpoint
             self.here.block = True
             try:
@@ -278,6 +280,11 @@ class Changes:
             finally:
                 self.here.block = False
         return run(module, *args, **named)
+
+    def has_batch_norm(self):
+        """Its running averages would move in each of two forward passes."""
+        import torch
+        return any(isinstance(one, torch.nn.modules.batchnorm._BatchNorm) and one.track_running_stats for block in self.blocks for one in block.modules())
 
     # -- the end -----------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ static const struct remedy {
 struct able {
 	bool is[REMEDIES];
 	const char *words[REMEDIES];	/* with what they apply to */
+	const char *numbers[REMEDIES];	/* other than usual for such a change; NULL = as usual */
 	const char *calls;		/* of no_grad; "" = none */
 };
 
@@ -59,6 +60,8 @@ static void note_able(struct able *able, const json_t *told, struct pool *pool)
 	if (i == REMEDIES)
 		return;
 	able->is[i] = true;
+	if (json_is_true(json_object_get(told, "batch_norm")))
+		able->numbers[i] = "other averages";
 	able->words[i] = detail && *detail ? plain(pool_printf(pool, "%s of %s", remedies[i].words, detail)) : remedies[i].words;
 }
 
@@ -89,6 +92,17 @@ static void note_calls(struct able *able, const struct fit_run *run, const char 
 		able->words[at] = plain(pool_printf(pool, "%s at %s:%d%s", remedies[at].words, file_shown(file, cwd), (int)line,
 						    str_if(n > 1, ", and others")));
 	buf_release(&ids);
+}
+
+static bool is_told(const json_t *told, const char *key)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(told, i, one)
+		if (json_is_true(json_object_get(one, key)))
+			return true;
+	return false;
 }
 
 static struct able able_read(const struct fit_run *run, const char *cwd, struct pool *pool)
@@ -166,13 +180,16 @@ static void describe(struct fit_tried *t, const struct able *able, const bool wi
 {
 	for (size_t i = 0; i < REMEDIES; i++) {
 		const struct remedy *r = &remedies[i];
+		const char *numbers = able->numbers[i] ? able->numbers[i] : r->numbers;
 
 		if (!with[i])
 			continue;
 		t->words = t->words ? pool_printf(pool, "%s, %s", t->words, r->words) : able->words[i] ? able->words[i] : r->words;
 		t->costs = t->costs ? pool_printf(pool, "%s; %s", t->costs, r->costs) : r->costs;
-		if (!t->numbers || strcmp(r->numbers, "the same") != 0)
-			t->numbers = r->numbers;
+		if (able->numbers[i])
+			t->costs = pool_printf(pool, "%s; BatchNorm in them counts each batch twice", t->costs);
+		if (!t->numbers || strcmp(numbers, "the same") != 0)
+			t->numbers = numbers;
 	}
 }
 
@@ -304,6 +321,7 @@ void fit_remedies_try(struct fit_menu *m)
 	first = run_with(m, FIRST, "", &run, &cwd);
 	m->runs->steps = steps;
 	able = able_read(&run, cwd, m->pool);
+	m->trains = is_told(run.told, "trains");
 	for (size_t i = 0; i < REMEDIES; i++) {
 		memset(with, 0, sizeof(with));
 		with[i] = true;

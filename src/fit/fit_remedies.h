@@ -49,6 +49,7 @@ struct fit_menu {
 	struct fit_tried tried[REMEDIES_MAX];
 	size_t n_tried;
 	unsigned began;			/* runs before the first of them */
+	bool trains;			/* an optimizer has made a step */
 };
 
 void fit_remedies_try(struct fit_menu *m);

@@ -11,6 +11,8 @@
 #include "fit/fit_remedies.h"
 
 #define CARDS_NAMED 6
+/* What needs the framework's own options, or other weights. */
+#define NOT_TRIED(trains) ((trains) ? "gradient accumulation, sharding, offload, 8-bit optimizers" : "sharding, offload, smaller weights")
 
 /* The cards on which it fits, the smallest first; what else it needs there. */
 static void print_cards(FILE *out, const struct fit_menu *m, const struct what_if_row *row)
@@ -94,7 +96,7 @@ void fit_remedies_print(FILE *out, const struct fit_menu *m)
 	if (m->grows)
 		fputs("  its memory grows: what only needs less at once was not tried\n", out);
 	else
-		fputs("  not tried: gradient accumulation, sharding, offload, 8-bit optimizers\n", out);
+		fprintf(out, "  not tried: %s\n", NOT_TRIED(m->trains));
 	putc('\n', out);
 	for (size_t i = 0; i < m->n_tried; i++)
 		print_patch(out, &m->tried[i]);
@@ -130,5 +132,6 @@ json_t *fit_remedies_json(const struct fit_menu *m)
 
 	for (size_t i = 0; i < m->n_tried; i++)
 		json_array_append_new(list, tried_json(m, &m->tried[i]));
-	return JSON_OF(J_INT("runs", m->runs->n - m->began), J_VALUE("tried", list));
+	return JSON_OF(J_INT("runs", m->runs->n - m->began), J_VALUE("tried", list),
+		       J_TEXT("not_tried", m->grows ? NULL : NOT_TRIED(m->trains)));
 }

@@ -168,6 +168,14 @@ def read_changes(names):
     return module.Changes(names.split(","), os.environ.get("CUWHY_FIT_CALLS", "").split(","), tell)
 
 
+def end_changes(changes, by_itself):
+    """Whatever comes of it, a program that is to be ended is ended."""
+    try:
+        changes.end(by_itself)
+    except Exception:
+        pass
+
+
 def watch_program():
     finder, changes = Finder(), None
     steps, names = os.environ.get("CUWHY_FIT_STEPS", "auto"), os.environ.get("CUWHY_FIT_CHANGES", "")
@@ -177,9 +185,9 @@ def watch_program():
         finder.when("torch.nn.modules.module", changes.of_modules)
         if "bf16" in changes.names:
             finder.when("torch.nn.functional", changes.of_functions)
-        atexit.register(changes.end, True)
+        atexit.register(end_changes, changes, True)
     if steps != "all":
-        watch = Watch(0 if steps == "auto" else int(steps), (lambda: changes.end(False)) if changes else lambda: None)
+        watch = Watch(0 if steps == "auto" else int(steps), (lambda: end_changes(changes, False)) if changes else lambda: None)
         finder.when("torch.optim.optimizer", lambda module: module.register_optimizer_step_post_hook(watch.step))
     sys.meta_path.insert(0, finder)
 
