@@ -446,7 +446,9 @@ static void remedies_show(struct fit *f, const struct what_if_row *row, bool gro
 /* Once more is once too often for a program whose writes are real. */
 static bool is_to_be_changed(void)
 {
-	return !given.no_remedies && !(given.writes && strcmp(given.writes, "real") == 0);
+	const char *writes = given.writes ? given.writes : getenv("CUWHY_WRITES_MODE");
+
+	return !given.no_remedies && !(writes && strcmp(writes, "real") == 0);
 }
 
 static int cards_show(struct fit *f, struct replays *all, char *const *program, const struct fit_run *run,

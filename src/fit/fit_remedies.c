@@ -320,6 +320,11 @@ void fit_remedies_try(struct fit_menu *m)
 		m->runs->steps = SOON;
 	first = run_with(m, FIRST, "", &run, &cwd);
 	m->runs->steps = steps;
+	m->failed = first.failed;
+	if (first.failed) {
+		fit_run_release(&run);
+		return;
+	}
 	able = able_read(&run, cwd, m->pool);
 	m->trains = is_told(run.told, "trains");
 	for (size_t i = 0; i < REMEDIES; i++) {

@@ -50,6 +50,7 @@ struct fit_menu {
 	size_t n_tried;
 	unsigned began;			/* runs before the first of them */
 	bool trains;			/* an optimizer has made a step */
+	const char *failed;		/* why nothing was tried: the program failed when it was run again; NULL = it did not */
 };
 
 void fit_remedies_try(struct fit_menu *m);

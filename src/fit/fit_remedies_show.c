@@ -82,7 +82,9 @@ void fit_remedies_print(FILE *out, const struct fit_menu *m)
 		width = strlen(m->tried[i].words) > width ? strlen(m->tried[i].words) : width;
 	fprintf(out, "  where it does not fit: the program ran %u more time%s, changed while it ran\n", runs, runs == 1 ? "" : "s");
 	print_settings(out, m);
-	if (!m->n_tried)
+	if (m->failed)
+		fprintf(out, "  nothing was tried: %s\n", m->failed);
+	else if (!m->n_tried)
 		fputs("  no change that cuwhy can make applies to it\n", out);
 	else
 		fprintf(out, "\n  %-*s  %-10s  %-14s  %s\n", (int)width, "CHANGE", "PEAK", "NUMBERS", "FITS ON");
@@ -95,7 +97,7 @@ void fit_remedies_print(FILE *out, const struct fit_menu *m)
 			fprintf(out, "  %s costs: %s\n", m->tried[i].words, m->tried[i].costs);
 	if (m->grows)
 		fputs("  its memory grows: what only needs less at once was not tried\n", out);
-	else
+	else if (!m->failed)
 		fprintf(out, "  not tried: %s\n", NOT_TRIED(m->trains));
 	putc('\n', out);
 	for (size_t i = 0; i < m->n_tried; i++)
@@ -133,5 +135,5 @@ json_t *fit_remedies_json(const struct fit_menu *m)
 	for (size_t i = 0; i < m->n_tried; i++)
 		json_array_append_new(list, tried_json(m, &m->tried[i]));
 	return JSON_OF(J_INT("runs", m->runs->n - m->began), J_VALUE("tried", list),
-		       J_TEXT("not_tried", m->grows ? NULL : NOT_TRIED(m->trains)));
+		       J_TEXT("not_tried", m->grows ? NULL : NOT_TRIED(m->trains)), J_TEXT("failed", m->failed));
 }

@@ -131,6 +131,8 @@ static void set_environment(const struct fit_runs *r, const char *stopped)
 	setenv("PYTHONPATH", path, 1);
 	setenv("CUWHY_FIT_STEPS", r->steps, 1);
 	setenv(FIT_STOPPED, stopped, 1);
+	if (r->edited)
+		unsetenv("CUWHY_JOB");	/* what is written into its folder is real: the file that is edited may be there */
 	set_or_unset("CUWHY_FIT_CHANGES", r->changes);
 	set_or_unset("CUWHY_FIT_CALLS", r->calls);
 	free(path);
@@ -153,9 +155,9 @@ static char **child_words(const struct fit_runs *r, const char *gpu, const char 
 	size_t n = 7, more = 0;
 	char **argv;
 
-	if (r->how) {
+	if (r->how || r->edited) {	/* the file that is edited is the user's, whatever a variable says */
 		first[n++] = "--writes";
-		first[n++] = r->how;
+		first[n++] = r->edited ? "discard" : r->how;
 	}
 	if (keep) {
 		first[n++] = "--keep-writes";

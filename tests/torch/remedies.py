@@ -29,6 +29,10 @@ class Bench:
     def cuwhy(self, *words):
         return subprocess.run([os.path.join(self.options.build, "cuwhy"), *words], env=self.env, cwd=self.folder, capture_output=True, text=True, check=False)
 
+    def write(self, name):
+        with open(os.path.join(self.folder, name + ".py"), "w", encoding="ascii") as out:
+            out.write(remedies_programs.HEAD + remedies_programs.PROGRAMS[name].text)
+
     def fits(self, name, changes, card):
         """Does the program run there, with changes of its own?"""
         done = self.cuwhy("run", "--gpu", "sim:h200,memory=" + card.replace("MiB", "M"), "--", sys.executable, name + ".py", changes)
@@ -36,9 +40,14 @@ class Bench:
         return done.returncode == 0
 
     def fit(self, name):
+        """Whatever it edits, the file stays as it is."""
+        path = os.path.join(self.folder, name + ".py")
+        before = os.stat(path)
         done = self.cuwhy("fit", "--json", "--gpu", ",".join(CARDS), "--", sys.executable, name + ".py", "none")
         found = json.loads(done.stdout)
         assert "cards" in found, (name, done.stdout, done.stderr)
+        after = os.stat(path)
+        assert (before.st_ino, before.st_mtime_ns, before.st_size) == (after.st_ino, after.st_mtime_ns, after.st_size), (name, "was changed")
         return found
 
     def confirm(self, name, changes, cards):
@@ -66,8 +75,7 @@ class Bench:
         return "%s edited" % changes
 
     def check(self, name, program):
-        with open(os.path.join(self.folder, name + ".py"), "w", encoding="ascii") as out:
-            out.write(remedies_programs.HEAD + program.text)
+        self.write(name)
         found = self.fit(name)
         remedies = found.get("remedies", {"tried": []})
         tried = {",".join(one["changes"]): one for one in remedies["tried"]}
@@ -83,6 +91,17 @@ class Bench:
         for changes in program.tried:
             said.append("%s from %s" % (changes, self.confirm(name, changes, tried[changes]["cards"])))
         return "; ".join(said)
+
+
+def check_real_writes(bench):
+    """A program whose writes are real runs once, and a file in the folder of a job is not edited there either."""
+    name = "edited_optimizer"
+    bench.write(name)
+    bench.env["CUWHY_JOB"] = bench.folder
+    assert any("patch" in one for one in bench.fit(name)["remedies"]["tried"])
+    bench.env["CUWHY_WRITES_MODE"] = "real"
+    assert "remedies" not in bench.fit(name)
+    return "no edit where writes are real"
 
 
 def main():
@@ -103,6 +122,8 @@ def main():
         for name, program in remedies_programs.PROGRAMS.items():
             if not options.names or name in options.names:
                 print("ok - remedies: %s: %s" % (name, bench.check(name, program) or "nothing applies"), flush=True)
+        if not options.names or "writes" in options.names:
+            print("ok - remedies: %s" % check_real_writes(bench), flush=True)
     return 0
 
 
