@@ -59,7 +59,7 @@ static const struct opt_usage usage = {
 		    "  cuwhy explain 700                      what a code means\n"
 		    "  cuwhy explain oom-fragmentation        what a cause is, and what to do\n"
 		    "  cuwhy explain --pid 4711               where a process hangs, and what it waits for\n"
-		    "  cuwhy explain --try out/ -- python3 train.py    it ran out of memory: which changes help, in dry runs\n",
+		"  cuwhy explain --try out/ -- python3 train.py    it ran out of memory: which changes help, in dry runs\n",
 };
 
 static const struct opt options[] = {
@@ -72,7 +72,8 @@ static const struct opt options[] = {
 	{"look", 0, "TIME", "with --pid: how long to observe it (default 1s)", NULL, &given.look},
 	{"no-stop", 0, NULL, "with --pid: stop no thread, not even for a moment; stacks are read until two readings agree",
 	 &given.no_stop, NULL},
-	{"try", 0, NULL, "after an out-of-memory error: try which changes make the program behind -- fit", &given.try, NULL},
+	{"try", 0, NULL, "after an out-of-memory error: try which changes make the program behind -- fit", &given.try,
+	 NULL},
 	{"list", 'l', NULL, "list the causes", &given.list, NULL},
 	{"rules", 0, NULL, "with CAUSE: print the rules that recognize it, as they are written", &given.rules, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.color},

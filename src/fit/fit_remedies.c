@@ -62,7 +62,8 @@ static void note_able(struct able *able, const json_t *told, struct pool *pool)
 	able->is[i] = true;
 	if (json_is_true(json_object_get(told, "batch_norm")))
 		able->numbers[i] = "other averages";
-	able->words[i] = detail && *detail ? plain(pool_printf(pool, "%s of %s", remedies[i].words, detail)) : remedies[i].words;
+	able->words[i] =
+		detail && *detail ? plain(pool_printf(pool, "%s of %s", remedies[i].words, detail)) : remedies[i].words;
 }
 
 /* Calls of models whose outputs no backward reaches, and the first of these lines. */
@@ -89,8 +90,8 @@ static void note_calls(struct able *able, const struct fit_run *run, const char 
 	able->is[at] = n > 0;
 	able->calls = pool_strdup(pool, n ? ids.data : "");
 	if (file)
-		able->words[at] = plain(pool_printf(pool, "%s at %s:%d%s", remedies[at].words, file_shown(file, cwd), (int)line,
-						    str_if(n > 1, ", and others")));
+		able->words[at] = plain(pool_printf(pool, "%s at %s:%d%s", remedies[at].words, file_shown(file, cwd),
+						    (int)line, str_if(n > 1, ", and others")));
 	buf_release(&ids);
 }
 
@@ -148,7 +149,8 @@ static int answer_cards(struct fit_menu *m, struct fit_tried *t, const struct fi
 }
 
 /* The program with these changes. What it told of itself stays in `run`, which the caller releases; `cwd`: where it ran. */
-static struct fit_tried run_with(struct fit_menu *m, const char *changes, const char *calls, struct fit_run *run, const char **cwd)
+static struct fit_tried run_with(struct fit_menu *m, const char *changes, const char *calls, struct fit_run *run,
+				 const char **cwd)
 {
 	struct fit_tried t = {.changes = pool_strdup(m->pool, changes)};
 	struct err e = {0};
@@ -184,7 +186,10 @@ static void describe(struct fit_tried *t, const struct able *able, const bool wi
 
 		if (!with[i])
 			continue;
-		t->words = t->words ? pool_printf(pool, "%s, %s", t->words, r->words) : able->words[i] ? able->words[i] : r->words;
+		if (t->words)
+			t->words = pool_printf(pool, "%s, %s", t->words, r->words);
+		else
+			t->words = able->words[i] ? able->words[i] : r->words;
 		t->costs = t->costs ? pool_printf(pool, "%s; %s", t->costs, r->costs) : r->costs;
 		if (able->numbers[i])
 			t->costs = pool_printf(pool, "%s; BatchNorm in them counts each batch twice", t->costs);

@@ -12,7 +12,8 @@
 
 #define CARDS_NAMED 6
 /* What needs the framework's own options, or other weights. */
-#define NOT_TRIED(trains) ((trains) ? "gradient accumulation, sharding, offload, 8-bit optimizers" : "sharding, offload, smaller weights")
+#define NOT_TRIED(trains) \
+	((trains) ? "gradient accumulation, sharding, offload, 8-bit optimizers" : "sharding, offload, smaller weights")
 
 /* The cards on which it fits, the smallest first; what else it needs there. */
 static void print_cards(FILE *out, const struct fit_menu *m, const struct what_if_row *row)
@@ -44,7 +45,8 @@ static void print_tried(FILE *out, const struct fit_menu *m, const struct fit_tr
 		fprintf(out, "  %-*s  the program fails with it: %s\n", width, t->words, t->failed);
 		return;
 	}
-	fprintf(out, "  %-*s  %-10s  %-14s  ", width, t->words, format_bytes(peak, sizeof(peak), (double)t->peak), t->numbers);
+	fprintf(out, "  %-*s  %-10s  %-14s  ", width, t->words, format_bytes(peak, sizeof(peak), (double)t->peak),
+		t->numbers);
 	print_cards(out, m, t->row);
 	if (t->row[0].growth.bytes)
 		fprintf(out, "; +%s per step", format_bytes(peak, sizeof(peak), (double)t->row[0].growth.bytes));
@@ -56,7 +58,8 @@ static void print_settings(FILE *out, const struct fit_menu *m)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (m->row[i].change)
-			fprintf(out, "  %s: fits on %s, played back; the numbers stay the same\n", m->row[i].change, m->card[i]->id);
+			fprintf(out, "  %s: fits on %s, played back; the numbers stay the same\n", m->row[i].change,
+				m->card[i]->id);
 }
 
 /* Without a margin: to be pasted, or read by patch(1). */
@@ -66,7 +69,8 @@ static void print_patch(FILE *out, const struct fit_tried *t)
 
 	if (!t->patch.ran_on)
 		return;
-	fprintf(out, "  %s, as an edit that ran on a simulated %s; the numbers: %s\n", t->words, t->patch.ran_on->id, t->numbers);
+	fprintf(out, "  %s, as an edit that ran on a simulated %s; the numbers: %s\n", t->words, t->patch.ran_on->id,
+		t->numbers);
 	diff = xstrdup(t->patch.diff);
 	str_make_plain(diff);
 	fprintf(out, "%s\n", diff);
@@ -80,7 +84,8 @@ void fit_remedies_print(FILE *out, const struct fit_menu *m)
 
 	for (size_t i = 0; i < m->n_tried; i++)
 		width = strlen(m->tried[i].words) > width ? strlen(m->tried[i].words) : width;
-	fprintf(out, "  where it does not fit: the program ran %u more time%s, changed while it ran\n", runs, runs == 1 ? "" : "s");
+	fprintf(out, "  where it does not fit: the program ran %u more time%s, changed while it ran\n", runs,
+		runs == 1 ? "" : "s");
 	print_settings(out, m);
 	if (m->failed)
 		fprintf(out, "  nothing was tried: %s\n", m->failed);

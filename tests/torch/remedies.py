@@ -95,9 +95,11 @@ class Bench:
 
 def check_real_writes(bench):
     """A program whose writes are real runs once, and a file in the folder of a job is not edited there either."""
-    name = "edited_optimizer"
-    bench.write(name)
-    bench.env["CUWHY_JOB"] = bench.folder
+    name = "job/edited_optimizer"
+    os.mkdir(os.path.join(bench.folder, "job"))
+    bench.write("edited_optimizer")
+    os.rename(os.path.join(bench.folder, "edited_optimizer.py"), os.path.join(bench.folder, name + ".py"))
+    bench.env["CUWHY_JOB"] = os.path.join(bench.folder, "job")
     assert any("patch" in one for one in bench.fit(name)["remedies"]["tried"])
     bench.env["CUWHY_WRITES_MODE"] = "real"
     assert "remedies" not in bench.fit(name)

@@ -180,7 +180,8 @@ static void patch__is_what_the_program_told_of_that_change(void **state)
 	assert_null(p.ran_on);
 	assert_false(patch_of("[" PATCH("/a/b.py") "]", "foreach", &p, &pool));
 	assert_false(patch_of("[" PATCH("b.py") "]", "bf16", &p, &pool));	/* in which folder is not known */
-	assert_false(patch_of("[{\"patch\": \"bf16\", \"file\": \"/a\"}, {\"patch\": 7}, [], null, 1]", "bf16", &p, &pool));
+	assert_false(
+		patch_of("[{\"patch\": \"bf16\", \"file\": \"/a\"}, {\"patch\": 7}, [], null, 1]", "bf16", &p, &pool));
 	pool_release(&pool);
 #undef PATCH
 }
