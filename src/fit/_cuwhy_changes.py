@@ -11,6 +11,8 @@ which others are worth their time:
 
 Which calls these are is only known at the end of a run. A call is known by the lines of the program that lead to it. What an optimizer has stepped
 over twice since will not be passed to backward any more: its weights have been changed.
+
+CUWHY_FIT_BATCHES: how much of the batch fits on cards, in millionths. Edits that make it as small are proposed.
 """
 import functools
 import importlib.util
@@ -145,6 +147,7 @@ class Changes:
         self.names, self.without_grad, self.report = set(names), set(calls), report
         self.able = set()
         self.calls, self.steps = {}, 0
+        self.batch = 0      # the largest that a model was trained with
         self.made, self.repeated = set(), set()     # lines that make optimizers, and that call blocks; None: not the program's
         self.here = threading.local()
         self.models, self.blocks = weakref.WeakSet(), weakref.WeakSet()
@@ -252,6 +255,9 @@ class Changes:
     def call_model(self, run, module, args, named):
         import torch
         call = self.here.call
+        if call and module.training:
+            first = next(tensors_in((*reversed(args), *named.values())), None)
+            self.batch = max(self.batch, first.shape[0] if first is not None and first.dim() else 0)
         if call and call.id in self.without_grad and self.note("no_grad"):
             with torch.no_grad():
                 return run(module, *args, **named)
@@ -307,4 +313,9 @@ class Changes:
         trained = [call for call in self.calls.values() if call.reached]
         found = {"no_grad": unreached, "foreach": self.made, "checkpoint": self.repeated, "bf16": {call.direct for call in trained}}
         for patch in patches.propose({change: sorted(set(places)) for change, places in found.items() if None not in places}):
+            self.report(patch)
+        millionths = [int(part) for part in os.environ.get("CUWHY_FIT_BATCHES", "").split(",") if part.isdigit()]
+        files = {call.direct[0] for call in trained if call.direct} | {getattr(sys.modules.get("__main__"), "__file__", None)} - {None}
+        self.report({"batch": self.batch})
+        for patch in patches.smaller_batches(filter(is_of_program, files), self.batch, millionths):
             self.report(patch)

@@ -146,6 +146,41 @@ def foreach(source, line, name):
     return [(last.end_lineno, last.end_lineno, [line[:last.end_col_offset] + b", foreach=False" + line[last.end_col_offset:]])]
 
 
+def sizes_in(source, size):
+    """Numbers that are certain to be a batch size: of a variable or an argument with such a name, or the default of an option."""
+    def says_batch(text):
+        return isinstance(text, str) and ("batch" in text.lower() or text.lower() == "bs")
+
+    for node in ast.walk(source.tree):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found = node.value if any(says_batch(getattr(target, "id", None)) for target in targets) else None
+        elif isinstance(node, ast.keyword) and node.arg == "default":
+            words = [arg.value for arg in getattr(source.parents[node], "args", ()) if isinstance(arg, ast.Constant)]
+            found = node.value if any(map(says_batch, words)) else None
+        elif isinstance(node, ast.keyword):
+            found = node.value if says_batch(node.arg) else None
+        else:
+            continue
+        if isinstance(found, ast.Constant) and type(found.value) is int and found.value == size:
+            yield found
+
+
+def smaller_batches(files, size, millionths):
+    """So many millionths of the batch, where one number of these files is its size."""
+    try:
+        found = [(source, number) for source in map(Source, sorted(set(files))) for number in sizes_in(source, size)]
+    except (OSError, SyntaxError, ValueError):
+        return
+    for part in millionths if len(found) == 1 else ():
+        source, number = found[0]
+        new = size * part // 1000000
+        lines = source.edited([source.replace(number, b"%d" % new)])
+        if 0 < new < size:
+            yield {"patch": "batch %d" % part, "file": source.path, "line": number.lineno, "size": new,
+                   "text": b"\n".join(lines).decode("utf-8"), "diff": "\n".join(as_diff(source, lines)) + "\n"}
+
+
 def as_diff(source, lines):
     inside = not os.path.relpath(source.path, HERE).startswith("..")
     name = os.path.relpath(source.path, HERE) if inside else source.path

@@ -24,7 +24,9 @@ struct fit_runs {
 	const char *keep;		/* --keep-writes, or NULL: the first run's are in DIR/1 */
 	const char *changes;		/* what is changed in the program while it runs, as "bf16,checkpoint"; NULL = nothing */
 	const char *calls;		/* of "no_grad": the models' calls that it is for */
+	const char *batches;		/* how much of the batch fits, in millionths: edits are proposed; NULL = it is not known */
 	bool edited;			/* the program is edited: what it prints and writes is not for the user */
+	bool other_words;		/* nor is what it prints with other words */
 	char *modules;			/* folder of the modules in the programs */
 	struct mark mark;		/* on `folder` */
 	json_t *writes;			/* dry_run.writes of the run that wrote most; NULL = none ended */

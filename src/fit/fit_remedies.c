@@ -237,15 +237,17 @@ static const struct card_model *smallest_card(const struct fit_menu *m, const st
 	return NULL;
 }
 
-/* Does the edited program run on that very card, and go on to? */
-static bool runs_edited(struct fit_menu *m, const struct fit_patch *p, const struct card_model *card)
+bool fit_remedies_run(struct fit_menu *m, const struct fit_patch *p, char *const *words, const struct card_model *card)
 {
 	char *memory = card->name ? NULL : xasprintf("%" PRIu64, card->memory);
+	const struct card_model *model = card->name ? card : m->base;
+	struct err e = {0};
 	struct what_if_row row;
 	struct replays all;
 	struct fit_run run;
-	bool good = fit_patch_run(m->runs, &run, p, card->name ? card : m->base, memory, m->program, &(struct err){0}) == 0 &&
-		    run.fits && replays_open(&all, run.folder, &(struct err){0}) == 0;
+	bool good = (p ? fit_patch_run(m->runs, &run, p, model, memory, words, &e)
+		       : fit_run(m->runs, &run, model, memory, words, &e)) == 0 &&
+		    run.fits && replays_open(&all, run.folder, &e) == 0;
 
 	if (good) {
 		good = m->answer(m->of, &row, &all, &run, card) == 0 && fit_remedy_fits(&row);
@@ -266,7 +268,7 @@ static void try_patches(struct fit_menu *m, const json_t *told)
 		if (!card || !fit_patch_read(&t->patch, told, t->changes, m->pool))
 			continue;
 		m->say("%s as an edit of '%s': a dry run on %s\n", t->changes, t->patch.file, card->id);
-		if (runs_edited(m, &t->patch, card))
+		if (fit_remedies_run(m, &t->patch, m->program, card))
 			t->patch.ran_on = card;
 	}
 }
@@ -323,8 +325,10 @@ void fit_remedies_try(struct fit_menu *m)
 	m->say("which changes apply to the program: a dry run without a limit\n");
 	if (m->grows)
 		m->runs->steps = SOON;
+	m->runs->batches = fit_batches(m);
 	first = run_with(m, FIRST, "", &run, &cwd);
 	m->runs->steps = steps;
+	m->runs->batches = NULL;
 	m->failed = first.failed;
 	if (first.failed) {
 		fit_run_release(&run);
@@ -347,5 +351,6 @@ void fit_remedies_try(struct fit_menu *m)
 	if (!m->grows || (m->n_tried && m->tried[0].row && m->tried[0].settled))	/* it does no more */
 		try_together(m, &able);
 	try_patches(m, run.told);
+	fit_batches_try(m, run.told);
 	fit_run_release(&run);
 }

@@ -30,6 +30,15 @@ struct fit_tried {
 	struct fit_patch patch;		/* `ran_on` NULL: none */
 };
 
+/* A smaller batch with which the program ran on a card: as a command, or as an edit. */
+struct fit_batch {
+	const struct card_model *card;
+	uint64_t size, of;
+	const char *command;		/* NULL: `patch` has it */
+	struct fit_patch patch;
+};
+#define BATCHES_MAX 2
+
 struct fit_menu {
 	struct fit_runs *runs;
 	struct pool *pool;
@@ -48,12 +57,21 @@ struct fit_menu {
 	/* the answer */
 	struct fit_tried tried[REMEDIES_MAX];
 	size_t n_tried;
+	struct fit_batch batch[BATCHES_MAX];
+	size_t n_batches;
 	unsigned began;			/* runs before the first of them */
 	bool trains;			/* an optimizer has made a step */
 	const char *failed;		/* why nothing was tried: the program failed when it was run again; NULL = it did not */
 };
 
 void fit_remedies_try(struct fit_menu *m);
+
+/* Does the program run on that card, with these words, edited or not (NULL), and goes on to? */
+bool fit_remedies_run(struct fit_menu *m, const struct fit_patch *p, char *const *words, const struct card_model *card);
+
+/* How much of the batch fits on the cards, as `fit_runs` wants it. */
+const char *fit_batches(const struct fit_menu *m);
+void fit_batches_try(struct fit_menu *m, const json_t *told);
 
 /* It fits there, and goes on to. */
 bool fit_remedy_fits(const struct what_if_row *row);

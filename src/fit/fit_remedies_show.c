@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What was tried, as text and as JSON (see fit_remedies.h).
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,18 +64,32 @@ static void print_settings(FILE *out, const struct fit_menu *m)
 }
 
 /* Without a margin: to be pasted, or read by patch(1). */
+static void print_diff(FILE *out, const struct fit_patch *p)
+{
+	char *diff = xstrdup(p->diff);
+
+	str_make_plain(diff);
+	fprintf(out, "%s\n", diff);
+	free(diff);
+}
+
 static void print_patch(FILE *out, const struct fit_tried *t)
 {
-	char *diff;
-
 	if (!t->patch.ran_on)
 		return;
 	fprintf(out, "  %s, as an edit that ran on a simulated %s; the numbers: %s\n", t->words, t->patch.ran_on->id,
 		t->numbers);
-	diff = xstrdup(t->patch.diff);
-	str_make_plain(diff);
-	fprintf(out, "%s\n", diff);
-	free(diff);
+	print_diff(out, &t->patch);
+}
+
+static void print_batch(FILE *out, const struct fit_batch *b)
+{
+	fprintf(out, "  a batch of %" PRIu64 " instead of %" PRIu64 " ran on a simulated %s; a step learns from fewer samples\n",
+		b->size, b->of, b->card->id);
+	if (b->command)
+		fprintf(out, "      %s\n\n", b->command);
+	else
+		print_diff(out, &b->patch);
 }
 
 void fit_remedies_print(FILE *out, const struct fit_menu *m)
@@ -107,11 +122,27 @@ void fit_remedies_print(FILE *out, const struct fit_menu *m)
 	putc('\n', out);
 	for (size_t i = 0; i < m->n_tried; i++)
 		print_patch(out, &m->tried[i]);
+	for (size_t i = 0; i < m->n_batches; i++)
+		print_batch(out, &m->batch[i]);
 }
 
-static json_t *patch_json(const struct fit_patch *p)
+static json_t *patch_json(const struct fit_patch *p, const struct card_model *ran_on)
 {
-	return JSON_OF(J_TEXT("file", p->file), J_TEXT("diff", p->diff), J_TEXT("gpu", p->ran_on->id));
+	return JSON_OF(J_TEXT("file", p->file), J_TEXT("diff", p->diff), J_TEXT("gpu", ran_on->id));
+}
+
+static json_t *batches_json(const struct fit_menu *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->n_batches; i++) {
+		const struct fit_batch *b = &m->batch[i];
+
+		json_array_append_new(list, JSON_OF(J_TEXT("gpu", b->card->id), J_INT("size", b->size),
+						    J_INT("of", b->of), J_TEXT("command", b->command),
+						    J_IF(!b->command, J_VALUE("patch", patch_json(&b->patch, b->card)))));
+	}
+	return list;
 }
 
 static json_t *tried_json(const struct fit_menu *m, const struct fit_tried *t)
@@ -130,7 +161,7 @@ static json_t *tried_json(const struct fit_menu *m, const struct fit_tried *t)
 		       J_TEXT("costs", t->costs), J_TEXT("failed", t->failed),
 		       J_INT_OR_NULL("steps", t->stopped, t->stopped), J_BOOL("settled", t->settled),
 		       J_BYTES("peak_allocated", t->row ? t->peak : UINT64_MAX), J_VALUE("cards", cards),
-		       J_IF(t->patch.ran_on != NULL, J_VALUE("patch", patch_json(&t->patch))));
+		       J_IF(t->patch.ran_on != NULL, J_VALUE("patch", patch_json(&t->patch, t->patch.ran_on))));
 }
 
 json_t *fit_remedies_json(const struct fit_menu *m)
@@ -139,6 +170,6 @@ json_t *fit_remedies_json(const struct fit_menu *m)
 
 	for (size_t i = 0; i < m->n_tried; i++)
 		json_array_append_new(list, tried_json(m, &m->tried[i]));
-	return JSON_OF(J_INT("runs", m->runs->n - m->began), J_VALUE("tried", list),
+	return JSON_OF(J_INT("runs", m->runs->n - m->began), J_VALUE("tried", list), J_VALUE("batches", batches_json(m)),
 		       J_TEXT("not_tried", m->grows ? NULL : NOT_TRIED(m->trains)), J_TEXT("failed", m->failed));
 }

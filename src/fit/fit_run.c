@@ -135,6 +135,7 @@ static void set_environment(const struct fit_runs *r, const char *stopped)
 		unsetenv("CUWHY_JOB");	/* what is written into its folder is real: the file that is edited may be there */
 	set_or_unset("CUWHY_FIT_CHANGES", r->changes);
 	set_or_unset("CUWHY_FIT_CALLS", r->calls);
+	set_or_unset("CUWHY_FIT_BATCHES", r->batches);
 	free(path);
 }
 
@@ -325,7 +326,7 @@ int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *ca
 	if (!r->edited)
 		note_writes(r, run->folder);
 	read_told(run, stopped);
-	rc = judge_run(run, status, output, !r->changes && !r->edited, e);
+	rc = judge_run(run, status, output, !r->changes && !r->edited && !r->other_words, e);
 out:
 	free(output);
 	free(stopped);

@@ -140,6 +140,30 @@ class FitPatches(unittest.TestCase):
                      "o = Adam()  # <-\n"):
             self.stays("foreach", text, "Adam")
 
+    def batch(self, *texts):
+        """What 40 % of a batch of 64 becomes: the edited lines."""
+        paths = []
+        for i, text in enumerate(texts):
+            paths.append(os.path.join(self.folder.name, "batch%d.py" % i))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                file.write(text)
+        found = list(patches.smaller_batches(paths, 64, [400000]))
+        self.assertLessEqual(len(found), 1)
+        return [line for one in found for line in one["diff"].splitlines()[2:] if line.startswith("+")]
+
+    def test_a_batch_that_has_a_name_is_made_smaller(self):
+        for text, want in (("BATCH = 64\n", "BATCH = 25"), ("batch_size: int = 64  # x\n", "batch_size: int = 25  # x"),
+                           ("load(data, batch_size=64)\n", "load(data, batch_size=25)"), ("bs = 64\n", "bs = 25"),
+                           ("p.add_argument('-b', '--batch-size', type=int, default=64)\n", "p.add_argument('-b', '--batch-size', type=int, default=25)")):
+            self.assertEqual(self.batch(text + "hidden = 64\n"), ["+" + want])
+
+    def test_a_batch_without_a_name_or_with_two_is_left(self):
+        for text in ("hidden = 64\n", "batch = 32\n", "batch = 64.0\n", "batch = True\n", "batch = 64\nbatch_eval = 64\n", "p.add_argument('--size', default=64)\n",
+                     "batch = 2 * 64\n", "size = batch(64)\n", "def f(batch=64):\n    pass\n"):
+            self.assertEqual(self.batch(text), [])
+        self.assertEqual(self.batch("batch = 64\n", "batch = 64\n"), [])
+        self.assertEqual(self.batch("batch = 64\n", "if\n"), [])
+
     def test_at_most_ten_lines(self):
         text = "".join("o%d = Adam(m)  # <-\n" % n for n in range(6))
         self.stays("foreach", text, "Adam")

@@ -16,9 +16,17 @@ import subprocess
 import sys
 import tempfile
 
-import remedies_programs
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import json_page  # noqa: E402
+import remedies_programs  # noqa: E402
 
 CARDS = ["%dMiB" % (700 * 1.1 ** n) for n in range(37)]     # 0.7 to 21 GiB
+
+
+def is_sure(card):
+    """That it does not fit: not if libraries may do with less memory, or what grows takes longer than a run of ours."""
+    return card["failure"] and all("first optimizer steps" in doubt for doubt in card["doubts"])
 
 
 class Bench:
@@ -46,6 +54,7 @@ class Bench:
         done = self.cuwhy("fit", "--json", "--gpu", ",".join(CARDS), "--", sys.executable, name + ".py", "none")
         found = json.loads(done.stdout)
         assert "cards" in found, (name, done.stdout, done.stderr)
+        assert json_page.flaws(found, "fit") == [], (name, json_page.flaws(found, "fit"))
         after = os.stat(path)
         assert (before.st_ino, before.st_mtime_ns, before.st_size) == (after.st_ino, after.st_mtime_ns, after.st_size), (name, "was changed")
         return found
@@ -56,10 +65,12 @@ class Bench:
         if not fits:
             assert not self.fits(name, changes, cards[-1]["gpu"]), (name, changes, cards[-1]["gpu"], "fits")
             return "none"
-        at = CARDS.index(fits[0])
-        assert fits == CARDS[at:at + len(fits)], (name, changes, fits)
+        at = [card["gpu"] for card in cards].index(fits[0])
+        assert fits == [card["gpu"] for card in cards[at:at + len(fits)]], (name, changes, fits)
         assert self.fits(name, changes, fits[0]), (name, changes, fits[0], "does not fit")
-        assert at == 0 or not self.fits(name, changes, CARDS[at - 1]), (name, changes, CARDS[at - 1], "fits")
+        below = cards[at - 1] if at else None
+        if below and is_sure(below):
+            assert not self.fits(name, changes, below["gpu"]), (name, changes, below, "fits")
         return fits[0]
 
     def check_patch(self, name, changes, patch):
@@ -86,11 +97,45 @@ class Bench:
         if program.fits_as_it_is:
             said.append("as it is from %s" % self.confirm(name, "none", found["cards"]))
         patches = {changes: one["patch"] for changes, one in tried.items() if "patch" in one}
-        assert set(program.edited) == set(patches), (name, program.edited, set(patches))
+        assert program.edited is None or set(program.edited) == set(patches), (name, program.edited, set(patches))
         said += [self.check_patch(name, changes, patch) for changes, patch in patches.items()]
         for changes in program.tried:
             said.append("%s from %s" % (changes, self.confirm(name, changes, tried[changes]["cards"])))
         return "; ".join(said)
+
+
+def check_batches(bench):
+    """The smaller batch is an edit where it is a number in the file, and a command where it is a word."""
+    path, card, said = os.path.join(bench.folder, "batch.py"), "1300MiB", []
+    for text, words in (("4096", []), ("int(sys.argv[2])", ["4096"])):
+        with open(path, "w", encoding="ascii") as out:
+            out.write(remedies_programs.BATCH % text)
+        done = bench.cuwhy("fit", "--json", "--gpu", card, "--", sys.executable, "batch.py", "none", *words)
+        batch, = json.loads(done.stdout)["remedies"]["batches"]
+        assert batch["gpu"] == card and batch["of"] == 4096 and 0 < batch["size"] < 4096, batch
+        if words:
+            assert batch["command"] == " ".join([sys.executable, "batch.py", "none", str(batch["size"])]), batch
+        else:
+            subprocess.run(["patch", path], input=batch["patch"]["diff"], text=True, check=True, capture_output=True)
+            assert bench.fits("batch", "none", card), batch
+        said.append(str(batch["size"]))
+    return "batches of %s instead of 4096" % " and ".join(said)
+
+
+def check_try(bench):
+    """After a failure, the same on the GPU of the recording."""
+    bench.write("edited_optimizer")
+    card = "sim:h200,memory=2400M"
+    words = [sys.executable, "edited_optimizer.py", "none"]
+    failed = bench.cuwhy("run", "--gpu", card, "--out", "out", "--", *words)
+    assert failed.returncode == 1 and "out of memory" in failed.stderr, failed.stderr
+    done = bench.cuwhy("explain", "--json", "--try", "out", "--", *words)
+    found = json.loads(done.stdout)
+    assert done.returncode == 1 and json_page.flaws(found, "verdict") == [], (done.stdout, done.stderr)
+    tried = {",".join(one["changes"]): one for one in found["tried"]["remedies"]["tried"]}
+    assert tried["foreach"]["cards"][0]["gpu"] == "2400MiB" and tried["foreach"]["patch"]["gpu"] == "2400MiB", tried
+    assert bench.cuwhy("explain", "--try", "out", "--", *words).stdout.count("+++ b/edited_optimizer.py") == 1
+    return "explain --try after %s" % found["cause"]
 
 
 def check_real_writes(bench):
@@ -124,8 +169,9 @@ def main():
         for name, program in remedies_programs.PROGRAMS.items():
             if not options.names or name in options.names:
                 print("ok - remedies: %s: %s" % (name, bench.check(name, program) or "nothing applies"), flush=True)
-        if not options.names or "writes" in options.names:
-            print("ok - remedies: %s" % check_real_writes(bench), flush=True)
+        for name, check_one in (("batches", check_batches), ("try", check_try), ("writes", check_real_writes)):
+            if not options.names or name in options.names:
+                print("ok - remedies: %s" % check_one(bench), flush=True)
     return 0
 
 

@@ -3,8 +3,8 @@
 import collections
 
 # `tried`: what must be tried, and is confirmed. `never`: what would change what the program does. `edited`: what an edit must be shown for, and
-# nothing else.
-Program = collections.namedtuple("Program", "text tried never fits_as_it_is edited", defaults=((), (), True, ()))
+# nothing else; None: any that runs.
+Program = collections.namedtuple("Program", "text tried never fits_as_it_is edited", defaults=((), (), True, None))
 
 HEAD = """
 import contextlib, sys, torch
@@ -54,7 +54,7 @@ for step in range(20):
         loss = F.cross_entropy(model(x), y)
     loss.backward()
     optimizer.step()
-""", ("foreach", "checkpoint", "bf16"), ("no_grad",)),
+""", ("foreach", "checkpoint", "bf16", "foreach,checkpoint", "foreach,checkpoint,bf16"), ("no_grad",)),
 
     "transformer": Program("""
 layer = nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True)
@@ -321,5 +321,17 @@ for step in range(20):
     optimizer.zero_grad()
     model(torch.randn(8192, 512, device="cuda")).square().mean().backward()
     optimizer.step()
-"""),
+""", edited=()),
 }
+
+# One that is too large for 1300 MiB, and whose batch is a number in its file, or a word of its command.
+BATCH = HEAD + """
+BATCH = %s
+model = nn.Sequential(*(nn.Sequential(nn.Linear(1024, 1024), nn.GELU()) for _ in range(12))).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+data = torch.utils.data.TensorDataset(torch.randn(40960, 1024))
+for (x,) in torch.utils.data.DataLoader(data, batch_size=BATCH):
+    optimizer.zero_grad()
+    model(x.cuda()).square().mean().backward()
+    optimizer.step()
+"""
