@@ -101,6 +101,11 @@ def blocks_of(model):
     return search(model)
 
 
+def is_compiling():
+    import torch
+    return hasattr(torch, "compiler") and hasattr(torch.compiler, "is_compiling") and torch.compiler.is_compiling()
+
+
 def has_floats(model):
     """Parameters on a GPU that autocast would round."""
     import torch
@@ -213,7 +218,7 @@ class Changes:
 
         @functools.wraps(loss)
         def under_autocast(*args, **named):
-            if not self.floats or torch.compiler.is_compiling() or getattr(self.here, "call", None) or torch.is_autocast_enabled():
+            if is_compiling() or not self.floats or getattr(self.here, "call", None) or torch.is_autocast_enabled():
                 return loss(*args, **named)
             with torch.autocast("cuda", torch.bfloat16):
                 return loss(*args, **named)

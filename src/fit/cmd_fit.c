@@ -799,7 +799,9 @@ int fit_try(const char *gpu, char **program, bool json, json_t *to, struct err *
 
 	given.gpu = gpu;
 	given.json = json;
+	JSON_ADD(to, J_INT("schema", 1));
 	rc = fit_answer(&f, false, to, e);
+	JSON_ADD(to, J_BOOL("fits", rc == EXIT_NOTHING));
 	pool_release(&f.pool);
 	return rc;
 }
