@@ -58,6 +58,17 @@ def lines_of_program(frame):
     return tuple(found)
 
 
+def is_checkpointed(frame):
+    """The program does so itself."""
+    for _ in range(FRAMES):
+        if frame is None:
+            return False
+        if frame.f_code.co_filename.endswith("torch/utils/checkpoint.py"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def tensors_in(output):
     """The tensors of an output; None among them: it has something that was not looked into."""
     import torch
@@ -280,7 +291,8 @@ class Changes:
 
     def call_block(self, run, module, args, named, frame):
         import torch
-        if not (module in self.blocks and module.training and torch.is_grad_enabled()) or getattr(self.here, "block", False):
+        if not (module in self.blocks and module.training and torch.is_grad_enabled()) or getattr(self.here, "block", False) or \
+                is_checkpointed(frame):
             return run(module, *args, **named)
         self.repeated.add(line_of_program(frame) if frame else None)
         if self.note("checkpoint", detail="%d %s" % (len(self.blocks), type(module).__name__), batch_norm=self.has_batch_norm()):

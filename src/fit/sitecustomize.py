@@ -16,6 +16,7 @@ import os
 import stat
 import sys
 import time
+import types
 
 LEAST = 12      # steps: what a training does in every tenth one, as logging, is seen
 STILL = 3       # times the longest wait between two rises: what rises now and then would have risen again, three times
@@ -159,12 +160,13 @@ class Finder:
 
 
 def read_changes(names):
-    """The module beside this one; by its path, since a program may have one of any name."""
+    """The module beside this one; by its path, since a program may have one of any name. Its frames are not to be taken for the program's."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_cuwhy_changes.py")
-    spec = importlib.util.spec_from_file_location("_cuwhy_changes", path)
-    module = sys.modules["_cuwhy_changes"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.OURS.update({__file__, path})
+    module = sys.modules["_cuwhy_changes"] = types.ModuleType("_cuwhy_changes")
+    module.__file__ = path
+    with open(path, "rb") as source:
+        exec(compile(source.read(), "<frozen _cuwhy_changes>", "exec"), vars(module))
+    module.OURS.add(__file__)
     return module.Changes(names.split(","), os.environ.get("CUWHY_FIT_CALLS", "").split(","), tell)
 
 

@@ -234,7 +234,7 @@ for step in range(80):
         total = 0
 """, (), ("no_grad",)),
 
-    # What checkpointing has computed again is no call that backward never reaches.
+    # What checkpointing has computed again is no call that backward never reaches, and it is not done twice.
     "checkpointed": Program("""
 WITH.append("checkpoint")
 model = Blocks(512, 12, 10).cuda()
@@ -243,7 +243,7 @@ for step in range(20):
     optimizer.zero_grad()
     model(torch.randn(8192, 512, device="cuda")).square().mean().backward()
     optimizer.step()
-""", (), ("no_grad",)),
+""", (), ("no_grad", "checkpoint")),
 
     # Code as people write it: the edits.
     "edits": Program("""
