@@ -44,6 +44,7 @@ SIM_SRC := $(sort $(wildcard src/sim/cuda/*.c))
 # stand-ins for NVIDIA's other libraries: one for each line of the list whose folder exists
 STANDIN_LIST := src/sim/common/standins.list
 STANDINS := $(shell while read -r dir name node; do [ ! -d src/sim/$$dir ] || echo $(B)/sim/$$name; done < $(STANDIN_LIST))
+FIT_PARTS := $(patsubst src/%,$(B)/%,$(wildcard src/fit/*.py))
 SIM_PARTS := $(patsubst %,$(B)/sim/%,libcuda.so.1 libnvidia-ml.so.1 libcuwhy-sim-loader.so) $(STANDINS)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/knowledge/kb_blob.o $(B)/obj/src/show/page_blob.o
 # What makes the knowledge base that is linked in runs here, wherever cuwhy will run. Of the case it has the names of facts alone: the rest,
@@ -142,7 +143,7 @@ deps:
 
 .PHONY: parts core
 parts: core $(B)/completions/cuwhy.fish $(SIM_PARTS)
-core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/fit/sitecustomize.py $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
+core: $(B)/cuwhy $(B)/cuwhy-probe $(FIT_PARTS) $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
 
 .PHONY: standins
 standins: $(SIM_PARTS)
@@ -298,8 +299,8 @@ charts:
 $(B)/obj/src/show/page_blob.o: src/show/page_blob.S $(PAGE)
 	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(PAGE)"' -c $< -o $@
 
-# What ends the dry runs of `cuwhy fit`.
-$(B)/fit/sitecustomize.py: src/fit/sitecustomize.py
+# What is in the programs that `cuwhy fit` runs.
+$(FIT_PARTS): $(B)/%: src/%
 	$(Q)mkdir -p $(@D) && cp $< $@
 
 # ---- the Python wheel ------------------------------------------------------------------------------
@@ -308,7 +309,7 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_$(MACHINE).whl
 .PHONY: wheel
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
-$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/fit/sitecustomize.py $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(SIM_PARTS) \
+$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(FIT_PARTS) $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(SIM_PARTS) \
 		$(B)/lib32/libcuwhy-rec.so $(B)/preload/made $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE web/uplot.license
 	$(call say,WHEEL,$@)
 	$(Q)MACHINE=$(MACHINE) $(PYTHON) tools/wheel.py $(B) $(VERSION)
@@ -616,7 +617,7 @@ check-wheels:
 
 # Real PyTorch on the simulated GPU. Downloads 1.2 GB, once.
 # All of them, also after one failed; words behind a comma are options.
-TORCH_PARTS = torch/allocator.py torch/check.py torch/memory.py,--sample torch/memory_snapshots.py,--sample torch/fit.py torch/one_number.py torch/writes.py \
+TORCH_PARTS = torch/allocator.py torch/check.py torch/memory.py,--sample torch/memory_snapshots.py,--sample torch/fit.py torch/one_number.py torch/remedies.py,--sample torch/writes.py \
 	gpu/guard.py,--gpu,sim:h200
 check-torch: parts $(B)/tests/allocator_replay
 	@failed=; for part in $(TORCH_PARTS); do \
@@ -699,7 +700,7 @@ install-files:
 	install -m 755 $(B)/cuwhy $(DESTDIR)$(PREFIX)/bin/cuwhy
 	install -m 755 $(B)/cuwhy-probe $(DESTDIR)$(PREFIX)/lib/cuwhy/
 	install -m 644 $(B)/libcuwhy-rec.so $(B)/libcuwhy-writes.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
-	install -m 644 $(B)/fit/sitecustomize.py $(DESTDIR)$(PREFIX)/lib/cuwhy/fit/
+	install -m 644 $(FIT_PARTS) $(DESTDIR)$(PREFIX)/lib/cuwhy/fit/
 	install -m 644 $(SIM_PARTS) $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d

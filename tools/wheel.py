@@ -101,7 +101,8 @@ def contents(build, version, scratch):
         if part in OPTIONAL and not os.path.isfile(f"{build}/{part}"):
             continue
         yield f"{data}/data/libexec/cuwhy/{part}", stripped(f"{build}/{part}", scratch), part == "cuwhy-probe"
-    yield f"{data}/data/libexec/cuwhy/fit/sitecustomize.py", read(f"{build}/fit/sitecustomize.py"), False
+    for path in glob.glob(f"{build}/fit/*.py"):
+        yield f"{data}/data/libexec/cuwhy/fit/{os.path.basename(path)}", read(path), False
     # links in the build; a wheel has none
     for path in glob.glob(f"{build}/preload/**/*.so", recursive=True):
         yield f"{data}/data/libexec/cuwhy/{os.path.relpath(path, build)}", stripped(path, scratch), False

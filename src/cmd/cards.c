@@ -16,9 +16,9 @@ const struct card_model *card_find(const char *id, struct err *e)
 	const char *names[CARDS + 1] = {NULL}, *near;
 
 	for (size_t i = 0; i < CARDS; i++) {
-		if (model && strcmp(cards[i].id, model->id) == 0)
-			return &cards[i];
-		names[i] = cards[i].id;
+		if (model && strcmp(card_models[i].id, model->id) == 0)
+			return &card_models[i];
+		names[i] = card_models[i].id;
 	}
 	err_set(e, -EINVAL, "there is no GPU '%s' in cuwhy's table", id);
 	near = str_nearest(id, names);

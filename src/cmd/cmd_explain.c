@@ -2,6 +2,7 @@
  * `cuwhy explain`: what a text, a recording, a core dump, a snapshot or a bundle means, or what is known about a code or a cause.
  */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,13 @@
 #include "base/err.h"
 #include "base/format.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/progress.h"
+#include "base/str.h"
 #include "base/term.h"
+#include "cmd/cards.h"
 #include "cmd/cmd.h"
 #include "cmd/explain.h"
 #include "find/input.h"
@@ -23,26 +27,30 @@
 #include "read/snapshot/snapshot.h"
 #include "find/input_text.h"
 #include "find/words/log.h"
+#include "fit/fit.h"
 #include "verdict/doctor.h"
 #include "verdict/source.h"
 #include "verdict/verdict.h"
 #include "knowledge/kb.h"
 #include "show/report.h"
+#include "show/report_json.h"
 
 static struct {
-	bool json, verbose, quiet, list, rules, help, all, no_stop;
+	bool json, verbose, quiet, list, rules, help, all, no_stop, try;
+	char **program;			/* of --try */
 	const char *color, *pid, *look;
 	enum color colors;
 } given;
 
 static const struct opt_usage usage = {
-	"explain", "[options] [FILE ... | - | TEXT | CODE | CAUSE | --pid PID ...]",
+	"explain", "[options] [FILE ... | - | TEXT | CODE | CAUSE | --pid PID ... | --try RECORDING -- PROGRAM ...]",
 	"Says what a log, a traceback, a recording, a GPU core dump or a PyTorch memory snapshot means. Several files\n"
 	"are analyzed together (train.log nvidia-smi.txt), also those of a folder (logs/); - reads standard input and\n"
 	"passes it through. Of a folder of 'cuwhy run --job', and of dumps of PyTorch's flight recorder: which rank\n"
 	"failed first. A code is a number, a name or an Xid (700, CUBLAS_STATUS_ALLOC_FAILED, \"Xid 79\"). Without\n"
 	"arguments: the newest recording. With --pid: is that process hung, where, and what does it wait for? It needs no\n"
-	"restart and no recorder, and it goes on unharmed.",
+	"restart and no recorder, and it goes on unharmed. With --try, after an out-of-memory error: what makes the program\n"
+	"fit on that GPU? It is run again in dry runs, as by 'cuwhy fit'.",
 	.exits = "The exit status is 0 if nothing is wrong, 1 if a failure was found, 2 if cuwhy itself failed, or if it\n"
 		 "found nothing and could not read an input.\n",
 	.examples = "  cuwhy explain train.log                the first error of a log, and its cause\n"
@@ -50,7 +58,8 @@ static const struct opt_usage usage = {
 		    "  cuwhy explain /shared/why              which rank of a job failed first\n"
 		    "  cuwhy explain 700                      what a code means\n"
 		    "  cuwhy explain oom-fragmentation        what a cause is, and what to do\n"
-		    "  cuwhy explain --pid 4711               where a process hangs, and what it waits for\n",
+		    "  cuwhy explain --pid 4711               where a process hangs, and what it waits for\n"
+		"  cuwhy explain --try out/ -- python3 train.py    it ran out of memory: which changes help, in dry runs\n",
 };
 
 static const struct opt options[] = {
@@ -63,6 +72,8 @@ static const struct opt options[] = {
 	{"look", 0, "TIME", "with --pid: how long to observe it (default 1s)", NULL, &given.look},
 	{"no-stop", 0, NULL, "with --pid: stop no thread, not even for a moment; stacks are read until two readings agree",
 	 &given.no_stop, NULL},
+	{"try", 0, NULL, "after an out-of-memory error: try which changes make the program behind -- fit", &given.try,
+	 NULL},
 	{"list", 'l', NULL, "list the causes", &given.list, NULL},
 	{"rules", 0, NULL, "with CAUSE: print the rules that recognize it, as they are written", &given.rules, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.color},
@@ -333,8 +344,57 @@ static const char *recording_path(const struct asked *a)
 	return NULL;
 }
 
+/* The failed GPU in words of `cuwhy fit --gpu`: by its name, if it has the memory that all of these have. Owned by the caller. */
+static char *failed_gpu(const struct casefile *c)
+{
+	const struct card_model *card = card_named(fact_text(c, FACT_device_name));
+	double total = fact_number(c, FACT_oom_total, 0), count = fact_number(c, FACT_device_count, 1);
+	char times[16] = "";
+
+	if (count > 1 && count <= 16)
+		snprintf(times, sizeof(times), "*%.0f", count);
+	if (card && (double)card->memory == total)
+		return xasprintf("%s%s", card->id, times);
+	return total > 0 ? xasprintf("%.0fMiB%s", floor(total / (1 << 20)), times) : NULL;
+}
+
+/* The program again, on simulated GPUs of that kind, with changes. 0; -errno with `e` filled. */
+static int try_changes(const struct verdict *v, json_t *to, struct err *e)
+{
+	char *gpu = str_starts(AT(v->cause->id), "oom-") ? failed_gpu(&v->c) : NULL;
+	int rc;
+
+	if (!gpu)
+		return err_set(e, -EINVAL, "--try needs a GPU that ran out of memory, and its size");
+	rc = fit_try(gpu, given.program, given.json, to, e);
+	free(gpu);
+	return rc < 0 ? rc : 0;
+}
+
+static int explain_try(const struct verdict *v)
+{
+	json_t *tried = json_object();
+	struct err e = {0};
+	int rc;
+
+	if (!given.json)
+		putchar('\n');
+	fflush(stdout);
+	rc = try_changes(v, tried, &e);
+	if (given.json && rc == 0) {
+		json_t *whole = verdict_json(v);
+
+		JSON_ADD(whole, J_SHARED("tried", tried));
+		json_print(stdout, whole);
+	}
+	json_decref(tried);
+	return rc ? cmd_fail(stdout, given.json, &e, EXIT_TROUBLE) : EXIT_FOUND;
+}
+
 static void explain_print(FILE *out, const struct verdict *v, const struct asked *a, const struct text_style *style)
 {
+	if (given.json && given.try && verdict_failed(v))
+		return;		/* it is part of what was tried */
 	if (given.json) {
 		report_json(stdout, v, false);
 		putchar('\n');
@@ -470,6 +530,8 @@ static int explain_judged(struct asked *a, struct verdict *v, FILE *out, struct 
 		style->width = term_width(STDERR_FILENO);
 	}
 	explain_print(out, v, a, style);
+	if (failed && given.try)
+		return explain_try(v);
 	return failed ? EXIT_FOUND : a->n_unread ? EXIT_TROUBLE : EXIT_NOTHING;
 }
 
@@ -591,6 +653,23 @@ static void options_first(int argc, char **argv)
 	}
 }
 
+/* What is behind "--" is a program. Returns where that begins, or would. */
+static int split_program(int argc, char **argv, int first, struct err *e)
+{
+	int at = first;
+
+	if (first > 1 && strcmp(argv[first - 1], "--") == 0)
+		at = first - 1;
+	while (at < argc && strcmp(argv[at], "--") != 0)
+		at++;
+	if (at + 1 >= argc) {
+		err_set(e, -EINVAL, "--try needs a program to run");
+		return err_hint(e, "for example: cuwhy explain --try out/ -- python3 train.py");
+	}
+	given.program = argv + at + 1;
+	return at;
+}
+
 int cmd_explain(int argc, char **argv)
 {
 	enum color color = COLOR_AUTO;
@@ -610,7 +689,14 @@ int cmd_explain(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
-	cmd_bound_memory();
+	if (given.try) {
+		argc = split_program(argc, argv, first, &e);
+		if (argc < 0)
+			return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+		first = first < argc ? first : argc;
+	} else {
+		cmd_bound_memory();
+	}
 	given.colors = color;
 	if (given.json)
 		progress_disable();

@@ -21,6 +21,7 @@
 #include "find/failure/place.h"
 #include "find/memory/per_turn.h"
 #include "fit/fit.h"
+#include "fit/fit_remedies.h"
 #include "read/recording/trace.h"
 #include "run/run_writes.h"
 #include "read/recording/recording.h"
@@ -30,7 +31,7 @@
 #define CLOSE	  20		/* one part in so many of a card: there, a doubt is worth a dry run */
 
 static struct {
-	bool json, help;
+	bool json, help, no_remedies;
 	const char *gpu, *steps, *vary, *sizes, *writes, *keep_writes;
 } given;
 
@@ -43,6 +44,9 @@ static const struct opt_usage usage = {
 	.notes = "cuwhy ends a training when its memory has settled (after 12 optimizer steps or more, when it has not risen for three\n"
 		"times the longest wait between two rises), or still rises after 50 steps and 10 s. Any other program runs to its end.\n"
 		"What would come after that, a longer batch or an evaluation, is not seen: --steps all runs to the end.\n"
+		"Where a program does not fit, it runs again, once for each change that applies to it, made while it runs: activation\n"
+		"checkpointing of repeated blocks, bfloat16 autocast, foreach=False for optimizers, no_grad where no backward follows;\n"
+		"several at once, if none is enough. The files of the program stay as they are.\n"
 		"--vary puts each value in place of '{}' in the program's words, or of the value of --NAME, or appends\n"
 		 "'--NAME VALUE', and runs the program for as few values as it takes to find the largest that fits.\n"
 		"--sizes says of what size each recording is. What every line asked for is a curve over the sizes: a line through\n"
@@ -64,6 +68,7 @@ static const struct opt options[] = {
 	{"steps", 0, "N", "end a training after N optimizer steps; all: run to its end", NULL, &given.steps},
 	{"vary", 0, "NAME=A..B", "find the largest value of this option of the program that fits", NULL, &given.vary},
 	{"sizes", 0, "A,B,...", "the recordings are of these sizes: find the largest that fits", NULL, &given.sizes},
+	{"no-remedies", 0, NULL, "do not run it again, changed, where it does not fit", &given.no_remedies, NULL},
 	{"writes", 0, "HOW", "of the dry runs: discard (default), or real: they change files", NULL, &given.writes},
 	{"keep-writes", 0, "DIR", "put what they write into DIR/1, DIR/2, ... instead of discarding it", NULL,
 	 &given.keep_writes},
@@ -99,7 +104,7 @@ static const struct card_model *card_of_bytes(struct fit *f, const char *word)
 	struct card_model *card;
 	uint64_t bytes;
 
-	if (!str_bytes(word, &bytes) || str_u64(word, &bytes))
+	if (str_u64(word, &bytes) || !str_bytes(word, &bytes))
 		return NULL;
 	card = pool_alloc(&f->pool, sizeof(*card));
 	*card = (struct card_model){.id = word, .memory = bytes};
@@ -252,12 +257,14 @@ static int decide(struct fit *f, struct what_if_row *row, const struct card_mode
 {
 	struct replays all;
 	const struct card_model *model = card->name ? card : f->base;
+	char *memory = card->name ? NULL : xasprintf("%" PRIu64, card->memory);	/* "24GiB" is not for the simulated card */
 	struct fit_run run;
 	int rc;
 
 	say("close: a dry run on a simulated %s%s%s decides\n", model->name, card->name ? "" : " with ",
 	    card->name ? "" : card->id);
-	rc = fit_run(&f->runs, &run, model, card->name ? NULL : card->id, program, e);
+	rc = fit_run(&f->runs, &run, model, memory, program, e);
+	free(memory);
 	if (rc == 0 && run_open(&all, &run, &(struct err){0}) == 0) {
 		answer_worst(row, &all, NULL, "", &f->pool);
 		replays_close(&all);
@@ -348,14 +355,8 @@ static json_t *rows_json(const struct what_if_row *row, size_t n)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < n; i++) {
-		json_t *o = JSON_OF(J_TEXT("gpu", row[i].words)), *answer = what_if_row_json(&row[i]);
-
-		json_object_del(answer, "what_if");
-		json_object_update(o, answer);
-		json_decref(answer);
-		json_array_append_new(list, o);
-	}
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, what_if_card_json(&row[i]));
 	return list;
 }
 
@@ -396,26 +397,73 @@ static void doubt_later(struct what_if_row *row, const struct fit_run *run)
 		row->answer.doubts |= 1u << (run->settled || row->growth.bytes ? REPLAY_LATER : REPLAY_RISING);
 }
 
-/* `run`: how what was recorded ended. */
-static int cards_show(struct fit *f, const struct replays *all, char *const *program, const struct fit_run *run,
+/* `grows`: that is why it does not fit, or will not. `run`: how what was recorded ended. */
+static int card_answer(struct fit *f, struct what_if_row *row, struct replays *all, char *const *program,
+		       const struct fit_run *run, const struct card_model *card, bool *grows, struct err *e)
+{
+	int rc = fits_on(f, row, all, card, program, e);
+
+	if (rc)
+		return rc;
+	find_growth(row, all, card, run, &f->pool);
+	*grows = grows_too_large(row, all, card);
+	if (!*grows)
+		find_remedy(row, all, card, &f->pool);
+	doubt_later(row, run);
+	return 0;
+}
+
+/* Of a changed program: no dry run on the card itself decides, there are too many of them. */
+static int changed_answer(void *of, struct what_if_row *row, struct replays *all, const struct fit_run *run,
+			  const struct card_model *card)
+{
+	bool grows;
+
+	return card_answer(of, row, all, NULL, run, card, &grows, &(struct err){0});
+}
+
+/* What makes it fit on those cards on which it does not. */
+static void remedies_show(struct fit *f, const struct what_if_row *row, bool grows, json_t *to)
+{
+	const struct card_model *card[CARDS_MAX];
+	struct what_if_row misfit[CARDS_MAX];
+	struct fit_menu m = {.runs = &f->runs, .pool = &f->pool, .base = f->base, .program = f->program, .card = card,
+			     .row = misfit, .grows = grows, .answer = changed_answer, .say = say, .of = f};
+
+	for (size_t i = 0; i < f->n_cards; i++)
+		if (!row[i].answer.fits || (row[i].growth.bytes && !fit_remedy_fits(&row[i]))) {
+			card[m.n] = f->card[i];
+			misfit[m.n++] = row[i];
+		}
+	if (!m.n)
+		return;
+	fflush(stdout);
+	fit_remedies_try(&m);
+	JSON_ADD(to, J_VALUE("remedies", fit_remedies_json(&m)));
+	if (!given.json)
+		fit_remedies_print(stdout, &m);
+}
+
+/* Once more is once too often for a program whose writes are real. */
+static bool is_to_be_changed(void)
+{
+	const char *writes = given.writes ? given.writes : getenv("CUWHY_WRITES_MODE");
+
+	return !given.no_remedies && !(writes && strcmp(writes, "real") == 0);
+}
+
+static int cards_show(struct fit *f, struct replays *all, char *const *program, const struct fit_run *run,
 		      json_t *to, struct err *e)
 {
 	struct what_if_row row[CARDS_MAX];
+	bool grows, any_grows = false;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < f->n_cards; i++) {
-		bool grows;
-
-		rc = fits_on(f, &row[i], all, f->card[i], program, e);
-		if (rc)
-			break;
-		find_growth(&row[i], all, f->card[i], run, &f->pool);
-		grows = grows_too_large(&row[i], all, f->card[i]);
-		if (!grows)
-			find_remedy(&row[i], all, f->card[i], &f->pool);
-		if (given.gpu && !grows)	/* of all GPUs that there are, it would take long */
+		rc = card_answer(f, &row[i], all, program, run, f->card[i], &grows, e);
+		if (rc == 0 && given.gpu && !grows)	/* of all GPUs that there are, it would take long */
 			find_smaller(&row[i], all, f->card[i]);
-		doubt_later(&row[i], run);
+		any_grows |= grows || row[i].growth.bytes;
 	}
 	if (rc)
 		return rc;
@@ -426,6 +474,8 @@ static int cards_show(struct fit *f, const struct replays *all, char *const *pro
 		what_if_print(stdout, row, f->n_cards, &(struct what_if_style){.first = "GPU", .changes = true});
 		tell_misfit(program, row, f->n_cards);
 	}
+	if (program && is_to_be_changed())
+		remedies_show(f, row, any_grows, to);
 	return status_of(row, f->n_cards);
 }
 
@@ -740,6 +790,20 @@ static int fit_answer(struct fit *f, bool recordings, json_t *to, struct err *e)
 		rc = given.vary ? fit_varying(f, to, e) : fit_program(f, to, e);
 	tell_writes(&f->runs, to);
 	fit_runs_end(&f->runs);
+	return rc;
+}
+
+int fit_try(const char *gpu, char **program, bool json, json_t *to, struct err *e)
+{
+	struct fit f = {.runs = {.devices = 1, .steps = "auto"}, .program = program};
+	int rc;
+
+	given.gpu = gpu;
+	given.json = json;
+	JSON_ADD(to, J_INT("schema", 1));
+	rc = fit_answer(&f, false, to, e);
+	JSON_ADD(to, J_BOOL("fits", rc == EXIT_NOTHING));
+	pool_release(&f.pool);
 	return rc;
 }
 

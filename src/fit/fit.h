@@ -22,7 +22,12 @@ struct fit_runs {
 	unsigned n;			/* runs so far */
 	const char *how;		/* --writes, or NULL */
 	const char *keep;		/* --keep-writes, or NULL: the first run's are in DIR/1 */
-	char *module;			/* folder of the module that ends trainings */
+	const char *changes;		/* what is changed in the program while it runs, as "bf16,checkpoint"; NULL = nothing */
+	const char *calls;		/* of "no_grad": the models' calls that it is for */
+	const char *batches;		/* how much of the batch fits, in millionths: edits are proposed; NULL = it is not known */
+	bool edited;			/* the program is edited: what it prints and writes is not for the user */
+	bool other_words;		/* nor is what it prints with other words */
+	char *modules;			/* folder of the modules in the programs */
 	struct mark mark;		/* on `folder` */
 	json_t *writes;			/* dry_run.writes of the run that wrote most; NULL = none ended */
 };
@@ -33,6 +38,7 @@ struct fit_run {
 	bool settled;			/* and its memory rose no more by then; true if it ran to its end */
 	uint64_t *asked;		/* requests of the first GPU until the end of each of its last steps, as far as that is known */
 	size_t n_asked;
+	json_t *told;			/* what the modules in the program have said, object by object */
 	char *folder;			/* the recording */
 };
 
@@ -45,6 +51,10 @@ void fit_runs_end(struct fit_runs *r);
 int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *card, const char *memory,
 	    char *const *words, struct err *e);
 void fit_run_release(struct fit_run *run);
+
+/* `cuwhy explain --try`: the program on such a card, in words of --gpu. The answer is printed, or with `json` put into `to`. An exit status;
+ * -errno with `e` filled. */
+int fit_try(const char *gpu, char **program, bool json, json_t *to, struct err *e);
 
 struct fit_vary {
 	char *name;			/* "batch-size"; owned */

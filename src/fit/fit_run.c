@@ -27,7 +27,7 @@
 #define FOLDERS_DEEP 3
 #define PREFIX	     "cuwhy-fit-"
 
-#define MODULE	     "fit/sitecustomize.py"
+#define MODULES	     "fit"	/* sitecustomize.py, and what it reads */
 
 /* Daemons keep the names of files in it: a place where another user could make it again is the second choice. */
 static char *choose_place(void)
@@ -58,19 +58,17 @@ static void remove_stale(const char *place)
 		closedir(d);
 }
 
-/* The folder of the module: a path that only this user and root can ever put something else at, or the one that this cuwhy is run from. */
-static char *find_module(struct err *e)
+/* The folder of the modules: a path that only this user and root can ever put something else at, or the one that this cuwhy is run from. */
+static char *find_modules(struct err *e)
 {
-	char *part = proc_find_part(MODULE), *file = part ? place_part(part) : NULL;
+	char *part = proc_find_part(MODULES), *folder = part ? place_part(part) : NULL;
 
 	if (!part)
-		err_set(e, -ENOENT, "'%s' is missing beside the executable", MODULE);
-	else if (!file)
-		err_set(e, -EINVAL, "Python cannot search the folder of '%s'", part);
-	else
-		*strrchr(file, '/') = '\0';
+		err_set(e, -ENOENT, "the folder '%s' is missing beside the executable", MODULES);
+	else if (!folder)
+		err_set(e, -EINVAL, "Python cannot search the folder '%s'", part);
 	free(part);
-	return file;
+	return folder;
 }
 
 int fit_runs_begin(struct fit_runs *r, struct err *e)
@@ -79,8 +77,8 @@ int fit_runs_begin(struct fit_runs *r, struct err *e)
 	int rc = 0;
 
 	r->mark = MARK_NONE;
-	r->module = find_module(e);
-	if (!r->module)
+	r->modules = find_modules(e);
+	if (!r->modules)
 		return e->code;
 	if (r->keep && fs_exists(r->keep) && !fs_dir_empty(r->keep)) {
 		err_set(e, -EEXIST, "the folder '%s' is not empty", r->keep);
@@ -111,20 +109,33 @@ void fit_runs_end(struct fit_runs *r)
 	mark_release(&r->mark);
 	json_decref(r->writes);
 	free(base);
-	free(r->module);
+	free(r->modules);
 	free(r->folder);
-	r->folder = r->module = NULL;
+	r->folder = r->modules = NULL;
 	r->writes = NULL;
+}
+
+static void set_or_unset(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
 }
 
 static void set_environment(const struct fit_runs *r, const char *stopped)
 {
 	const char *old = getenv("PYTHONPATH");
-	char *path = old && *old ? xasprintf("%s:%s", r->module, old) : xstrdup(r->module);
+	char *path = old && *old ? xasprintf("%s:%s", r->modules, old) : xstrdup(r->modules);
 
 	setenv("PYTHONPATH", path, 1);
 	setenv("CUWHY_FIT_STEPS", r->steps, 1);
 	setenv(FIT_STOPPED, stopped, 1);
+	if (r->edited)
+		unsetenv("CUWHY_JOB");	/* what is written into its folder is real: the file that is edited may be there */
+	set_or_unset("CUWHY_FIT_CHANGES", r->changes);
+	set_or_unset("CUWHY_FIT_CALLS", r->calls);
+	set_or_unset("CUWHY_FIT_BATCHES", r->batches);
 	free(path);
 }
 
@@ -145,9 +156,9 @@ static char **child_words(const struct fit_runs *r, const char *gpu, const char 
 	size_t n = 7, more = 0;
 	char **argv;
 
-	if (r->how) {
+	if (r->how || r->edited) {	/* the file that is edited is the user's, whatever a variable says */
 		first[n++] = "--writes";
-		first[n++] = r->how;
+		first[n++] = r->edited ? "discard" : r->how;
 	}
 	if (keep) {
 		first[n++] = "--keep-writes";
@@ -167,7 +178,7 @@ static int run_child(const struct fit_runs *r, const char *gpu, const struct fit
 		     const char *stopped, char *const *words)
 {
 	int fd = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status = -1;
-	char *keep = r->keep ? xasprintf("%s/%u", r->keep, r->n) : NULL,
+	char *keep = r->keep && !r->edited ? xasprintf("%s/%u", r->keep, r->n) : NULL,
 	     **argv = child_words(r, gpu, run->folder, keep, words);
 	void (*interrupted)(int) = signal(SIGINT, SIG_IGN);	/* a Ctrl-C is for the program: we clean up after it */
 	pid_t pid = fd < 0 ? -1 : fork();
@@ -212,26 +223,42 @@ static void note_writes(struct fit_runs *r, const char *folder)
 	json_decref(v);
 }
 
-#define STOP_MAX 4096
+#define TOLD_MAX ((size_t)16 << 20)
 
-/* "50 rising 3000 3050": what the module in the program has told, if it has ended it. */
-static void read_stop(struct fit_run *run, const char *path)
+static void read_end(struct fit_run *run, const json_t *end)
 {
-	char text[STOP_MAX] = "", *rest = text, *word;
-	size_t cap = 0;
-	uint64_t n;
+	const json_t *asked = json_object_get(end, "asked"), *one;
+	size_t cap = 0, i;
+
+	run->stopped = (unsigned)json_integer_value(json_object_get(end, "ended"));
+	run->settled = json_is_true(json_object_get(end, "settled"));
+	json_array_foreach(asked, i, one) {
+		run->asked = xgrow(run->asked, run->n_asked, &cap, sizeof(*run->asked));
+		run->asked[run->n_asked++] = (uint64_t)json_integer_value(one);
+	}
+}
+
+/* What the modules in the program have told, a line each: how they have ended it, if they have. */
+static void read_told(struct fit_run *run, const char *path)
+{
+	char *line, *rest;
+	struct buf b;
 
 	run->settled = true;
-	fs_read_head(path, text, sizeof(text) - 1);
-	text[strcspn(text, "\n")] = '\0';
-	word = strsep(&rest, " ");
-	run->stopped = str_u64(word, &n) ? (unsigned)n : 0;
-	word = strsep(&rest, " ");
-	run->settled = !word || strcmp(word, "rising") != 0;
-	while ((word = strsep(&rest, " ")) != NULL && str_u64(word, &n)) {
-		run->asked = xgrow(run->asked, run->n_asked, &cap, sizeof(*run->asked));
-		run->asked[run->n_asked++] = n;
+	run->told = json_array();
+	buf_init(&b, TOLD_MAX);
+	if (fs_read(path, &b, NULL) == 0 && b.len) {
+		rest = b.data;
+		while ((line = strsep(&rest, "\n")) != NULL) {
+			json_t *one = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+
+			if (json_object_get(one, "ended") && !run->stopped)
+				read_end(run, one);
+			if (one)
+				json_array_append_new(run->told, one);
+		}
 	}
+	buf_release(&b);
 }
 
 /* Where the last lines begin, or the answer of `cuwhy run` that ends with them. */
@@ -267,14 +294,15 @@ static void show_output(const char *path, const char *folder)
 	buf_release(&b);
 }
 
-static int judge_run(struct fit_run *run, int status, const char *output, struct err *e)
+static int judge_run(struct fit_run *run, int status, const char *output, bool tell, struct err *e)
 {
 	bool good = status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
 	run->fits = good;
 	if (good || (status >= 0 && ended_for_memory(run->folder)))
 		return 0;
-	show_output(output, run->folder);
+	if (tell)
+		show_output(output, run->folder);
 	if (status < 0)
 		return err_set(e, status, "cannot start the dry run: %s", strerror(-status));
 	if (WIFSIGNALED(status))
@@ -295,9 +323,10 @@ int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *ca
 	if (rc != 0)
 		goto out;
 	status = run_child(r, gpu, run, output, stopped, words);
-	note_writes(r, run->folder);
-	read_stop(run, stopped);
-	rc = judge_run(run, status, output, e);
+	if (!r->edited)
+		note_writes(r, run->folder);
+	read_told(run, stopped);
+	rc = judge_run(run, status, output, !r->changes && !r->edited && !r->other_words, e);
 out:
 	free(output);
 	free(stopped);
@@ -311,5 +340,6 @@ void fit_run_release(struct fit_run *run)
 		fs_remove_dir(run->folder, FOLDERS_DEEP);
 	free(run->folder);
 	free(run->asked);
+	json_decref(run->told);
 	*run = (struct fit_run){.fits = false};
 }

@@ -4,16 +4,19 @@
 Python imports a module of this name at its start. This one comes first in PYTHONPATH, lets the one behind it run, and asks PyTorch
 for a call after every optimizer step. The script is not changed. CUWHY_FIT_STEPS: how many steps, "auto": until its memory has
 settled, or is known to grow. CUWHY_FIT_STOPPED: a file that is told after how many steps it ended, and whether its memory had settled by then.
+CUWHY_FIT_CHANGES: what to change in the program while it runs (_cuwhy_changes.py beside this file).
 
 Daemons that the script starts keep these variables. They are left alone once `cuwhy fit` is over and its file is gone; a file that somebody
 else puts there is no such file.
 """
+import atexit
 import importlib.machinery
 import importlib.util
 import os
 import stat
 import sys
 import time
+import types
 
 LEAST = 12      # steps: what a training does in every tenth one, as logging, is seen
 STILL = 3       # times the longest wait between two rises: what rises now and then would have risen again, three times
@@ -58,11 +61,21 @@ def is_waited_for():
     return fd is not None
 
 
+def tell(what):
+    """An object more in that file, on a line."""
+    import json
+    fd = answer_file(os.O_WRONLY | os.O_APPEND)
+    if fd is not None:
+        os.write(fd, json.dumps(what).encode("ascii") + b"\n")
+        os.close(fd)
+    return fd is not None
+
+
 class Watch:
     """Counts the steps of each optimizer, and ends the process when it has seen enough."""
 
-    def __init__(self, steps):
-        self.steps = steps
+    def __init__(self, steps, before_end=lambda: None):
+        self.steps, self.before_end = steps, before_end
         self.count, self.began = {}, time.monotonic()
         self.most = (0, 0, 0)   # in use after a step, in use at all, reserved
         self.asked = {}     # by step, when the first of several optimizers has taken it
@@ -85,6 +98,7 @@ class Watch:
         self.look(done)
         settled = done >= LEAST and done - self.rose >= STILL * self.longest
         if done >= self.steps if self.steps else settled or self.grows(done):
+            self.before_end()
             self.stop(done, settled, self.asked.values())
 
     def look(self, done):
@@ -108,11 +122,8 @@ class Watch:
 
     @staticmethod
     def stop(done, settled, asked):
-        fd = answer_file(os.O_WRONLY)
-        if fd is None:
+        if not tell({"ended": done, "settled": settled, "asked": list(asked)}):
             return
-        os.write(fd, b" ".join([b"%d" % done, b"settled" if settled else b"rising", *(b"%d" % n for n in asked)]) + b"\n")
-        os.close(fd)
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -122,28 +133,67 @@ class Watch:
 
 
 class Finder:
-    """Sees torch.optim.optimizer being imported."""
+    """Sees modules being imported."""
 
-    def __init__(self, watch):
-        self.watch = watch
+    def __init__(self):
+        self.waits = {}
+
+    def when(self, name, done):
+        """Calls `done` with the module, once it has been imported."""
+        self.waits.setdefault(name, []).append(done)
 
     def find_spec(self, name, path=None, _target=None):
-        if name != "torch.optim.optimizer":
+        waits = self.waits.pop(name, None)
+        if not waits:
             return None
-        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec and spec.loader:
-            run, watch = spec.loader.exec_module, self.watch
+            run = spec.loader.exec_module
 
             def exec_module(module):
                 run(module)
-                module.register_optimizer_step_post_hook(watch.step)
+                for done in waits:
+                    done(module)
 
             spec.loader.exec_module = exec_module
         return spec
 
 
-steps = os.environ.get("CUWHY_FIT_STEPS", "auto")
-if steps != "all" and is_waited_for():
-    sys.meta_path.insert(0, Finder(Watch(0 if steps == "auto" else int(steps))))
+def read_changes(names):
+    """The module beside this one; by its path, since a program may have one of any name. Its frames are not to be taken for the program's."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_cuwhy_changes.py")
+    module = sys.modules["_cuwhy_changes"] = types.ModuleType("_cuwhy_changes")
+    module.__file__ = path
+    with open(path, "rb") as source:
+        exec(compile(source.read(), "<frozen _cuwhy_changes>", "exec"), vars(module))
+    module.OURS.add(__file__)
+    return module.Changes(names.split(","), os.environ.get("CUWHY_FIT_CALLS", "").split(","), tell)
+
+
+def end_changes(changes, by_itself):
+    """Whatever comes of it, a program that is to be ended is ended."""
+    try:
+        changes.end(by_itself)
+    except Exception:
+        pass
+
+
+def watch_program():
+    finder, changes = Finder(), None
+    steps, names = os.environ.get("CUWHY_FIT_STEPS", "auto"), os.environ.get("CUWHY_FIT_CHANGES", "")
+    if names:
+        changes = read_changes(names)
+        finder.when("torch.optim.optimizer", changes.of_optimizers)
+        finder.when("torch.nn.modules.module", changes.of_modules)
+        if "bf16" in changes.names:
+            finder.when("torch.nn.functional", changes.of_functions)
+        atexit.register(end_changes, changes, True)
+    if steps != "all":
+        watch = Watch(0 if steps == "auto" else int(steps), (lambda: end_changes(changes, False)) if changes else lambda: None)
+        finder.when("torch.optim.optimizer", lambda module: module.register_optimizer_step_post_hook(watch.step))
+    sys.meta_path.insert(0, finder)
+
+
+if is_waited_for():
+    watch_program()
 run_next()

@@ -225,6 +225,16 @@ json_t *what_if_row_json(const struct what_if_row *row)
 		       J_VALUE("doubts", what_if_doubts_json(a->doubts | a->figures)));
 }
 
+json_t *what_if_card_json(const struct what_if_row *row)
+{
+	json_t *o = JSON_OF(J_TEXT("gpu", row->words)), *answer = what_if_row_json(row);
+
+	json_object_del(answer, "what_if");
+	json_object_update(o, answer);
+	json_decref(answer);
+	return o;
+}
+
 static json_t *column_json(const uint64_t *value, size_t n)
 {
 	json_t *list = json_array();

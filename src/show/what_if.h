@@ -49,6 +49,7 @@ struct what_if_style {
 };
 void what_if_print(FILE *out, const struct what_if_row *row, size_t n, const struct what_if_style *style);
 json_t *what_if_row_json(const struct what_if_row *row);
+json_t *what_if_card_json(const struct what_if_row *row);	/* the question being a card */
 
 /* Why answers are not exact: bits by enum replay_doubt. */
 void what_if_print_doubts(FILE *out, unsigned doubts);

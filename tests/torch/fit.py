@@ -34,7 +34,7 @@ def fit(options, folder, words, status):
     with open(program, "w", encoding="ascii") as out:
         out.write(TRAIN)
     before, after = words
-    done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", *before, "--", sys.executable, program, *after], env=env,
+    done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", "--no-remedies", *before, "--", sys.executable, program, *after], env=env,
                           capture_output=True, text=True, check=False)
     assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
     return json.loads(done.stdout)
@@ -116,7 +116,7 @@ def check_growth(options, folder):
         out.write(KEEPS)
     said = []
     for how in ("kept", "grown", "varied", "seldom"):
-        done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", "--steps", "60", "--gpu", "rtx4060,a100-40gb", "--",
+        done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", "--no-remedies", "--steps", "60", "--gpu", "rtx4060,a100-40gb", "--",
                                sys.executable, program, how],
                               env=dict(os.environ, PYTHONPATH=options.torch), capture_output=True, text=True, check=False)
         found = json.loads(done.stdout)
@@ -129,7 +129,7 @@ def check_growth(options, folder):
             assert abs(told - truth) <= max(1, truth * 0.05), (how, card, truth)
             assert card["growth"]["line"].startswith(program), card
             said.append("%s on %s: %d, was %d" % (how, card["gpu"], told, truth))
-    done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", "--gpu", "a100-40gb", "--", sys.executable, program, "ring"],
+    done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", "--no-remedies", "--gpu", "a100-40gb", "--", sys.executable, program, "ring"],
                           env=dict(os.environ, PYTHONPATH=options.torch), capture_output=True, text=True, check=False)
     found = json.loads(done.stdout)
     assert (done.returncode, found["settled"], "growth" in found["cards"][0]) == (0, True, False), found

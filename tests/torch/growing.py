@@ -35,7 +35,7 @@ def cuwhy(options, words):
 
 
 def fit(options, program, steps=None):
-    done = cuwhy(options, ["fit", "--json", "--gpu", options.gpu, *(["--steps", steps] if steps else []), "--", sys.executable, program])
+    done = cuwhy(options, ["fit", "--json", "--no-remedies", "--gpu", options.gpu, *(["--steps", steps] if steps else []), "--", sys.executable, program])
     return done.returncode, json.loads(done.stdout)
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy fit --vary`: the program's words for each value, and the search for the largest that fits.
+ * `cuwhy fit`: of --vary, the program's words for each value and the search for the largest that fits; what counts as a change that helps.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "sim/cuda/sim_spec.h"
-#include "fit/fit.h"
+#include "fit/fit_remedies.h"
 #include "dice.h"
 
 static void vary__is_a_name_and_two_numbers(void **state)
@@ -170,6 +170,55 @@ static void cards__have_the_names_that_people_type(void **state)
 	}
 }
 
+static struct what_if_row row_of(bool fits, uint64_t grows, uint64_t fails_at, unsigned doubts)
+{
+	return (struct what_if_row){.answer = {.fits = fits, .doubts = doubts},
+				    .growth = {.bytes = grows, .fails_at = fails_at}};
+}
+
+static void remedy__fits_if_what_still_grows_does_so_for_long(void **state)
+{
+	struct what_if_row good[] = {row_of(true, 0, 0, 0), row_of(true, 0, 0, 1u << REPLAY_LATER),
+				     row_of(true, 512, 14000000, 1u << REPLAY_LATER)};
+	struct what_if_row bad[] = {row_of(false, 0, 0, 0), row_of(true, 512, 900, 0), row_of(true, 512, 0, 0),
+				    row_of(true, 0, 0, 1u << REPLAY_RISING), row_of(false, 512, 14000000, 0)};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_true(fit_remedy_fits(&good[i]));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(fit_remedy_fits(&bad[i]));
+}
+
+static bool patch_of(const char *told, const char *change, struct fit_patch *p, struct pool *pool)
+{
+	json_t *list = json_loads(told, 0, NULL);
+	bool found = fit_patch_read(p, list, change, pool);
+
+	assert_non_null(list);
+	json_decref(list);
+	return found;
+}
+
+static void patch__is_what_the_program_told_of_that_change(void **state)
+{
+#define PATCH(file) "{\"patch\": \"bf16\", \"file\": \"" file "\", \"text\": \"t\", \"diff\": \"d\"}"
+	struct pool pool = {0};
+	struct fit_patch p;
+
+	(void)state;
+	assert_true(patch_of("[{\"able\": \"bf16\"}, " PATCH("/a/b.py") ", " PATCH("/c.py") "]", "bf16", &p, &pool));
+	assert_string_equal(p.file, "/a/b.py");
+	assert_string_equal(p.text, "t");
+	assert_null(p.ran_on);
+	assert_false(patch_of("[" PATCH("/a/b.py") "]", "foreach", &p, &pool));
+	assert_false(patch_of("[" PATCH("b.py") "]", "bf16", &p, &pool));	/* in which folder is not known */
+	assert_false(
+		patch_of("[{\"patch\": \"bf16\", \"file\": \"/a\"}, {\"patch\": 7}, [], null, 1]", "bf16", &p, &pool));
+	pool_release(&pool);
+#undef PATCH
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +228,8 @@ int main(void)
 		cmocka_unit_test(largest__ends_with_a_program_that_fails),
 		cmocka_unit_test(cards__have_the_names_that_people_type),
 		cmocka_unit_test(cards__are_in_the_table_once),
+		cmocka_unit_test(remedy__fits_if_what_still_grows_does_so_for_long),
+		cmocka_unit_test(patch__is_what_the_program_told_of_that_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #define KIB 1024u
 #define CODE_KIB_PER_SM 714u	/* with the first kernel: src/sim/README.md */
 
-const struct card_model cards[CARDS] = {
+const struct card_model card_models[CARDS] = {
 #define SIM_MODEL(id, name, major, minor, memory_kib, context_kib, sms, ...) \
 	{#id, name, (uint64_t)(memory_kib)*KIB, ((uint64_t)(context_kib) + CODE_KIB_PER_SM * (sms)) * KIB},
 #include "sim/cuda/sim_models.def"
@@ -31,7 +31,7 @@ static int by_memory(const void *x, const void *y)
 static bool named_again(size_t row)
 {
 	for (size_t i = row + 1; i < CARDS; i++)
-		if (strcmp(cards[i].name, cards[row].name) == 0)
+		if (strcmp(card_models[i].name, card_models[row].name) == 0)
 			return true;
 	return false;
 }
@@ -42,8 +42,8 @@ size_t cards_all(const struct card_model **list)
 	size_t n = 0;
 
 	for (size_t i = 0; i < CARDS; i++)
-		if (!named_again(i) && strcmp(cards[i].id, "tiny") != 0)
-			once[n++] = cards[i];
+		if (!named_again(i) && strcmp(card_models[i].id, "tiny") != 0)
+			once[n++] = card_models[i];
 	xsort(once, n, sizeof(once[0]), by_memory);
 	*list = once;
 	return n;
@@ -93,7 +93,7 @@ const struct card_model *card_twice(const char *recorded, uint64_t memory)
 const struct card_model *card_named(const char *name)
 {
 	for (size_t i = 0; i < CARDS; i++)
-		if (strcmp(cards[i].name, name) == 0)
-			return &cards[i];
+		if (strcmp(card_models[i].name, name) == 0)
+			return &card_models[i];
 	return NULL;
 }

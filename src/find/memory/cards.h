@@ -19,7 +19,7 @@ enum {
 #include "sim/cuda/sim_models.def"
 #undef SIM_MODEL
 };
-extern const struct card_model cards[CARDS];
+extern const struct card_model card_models[CARDS];
 
 /* All but the one for tests; each card once, the smallest first. */
 size_t cards_all(const struct card_model **list);
