@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The objects of a program, each with the one through which it was reached first.
+ */
+#ifndef CUWHY_HOLDERS_SEARCH_H
+#define CUWHY_HOLDERS_SEARCH_H
+
+#include "base/map.h"
+#include "read/live/pyheap.h"
+
+#define NO_NODE		UINT32_MAX
+
+enum node_root { ROOT_NONE, ROOT_MODULE, ROOT_VARIABLES, ROOT_FRAME, ROOT_EXCEPTION };
+
+struct node {
+	uint64_t object;	/* ROOT_VARIABLES: a frame that is no object */
+	uint64_t name;		/* as in py_edge; ROOT_MODULE: its name */
+	uint32_t parent;	/* NO_NODE: a root */
+	uint32_t at;		/* as in py_edge; ROOT_VARIABLES: which of `raw` */
+	uint8_t link;		/* enum py_link */
+	uint8_t root;		/* enum node_root */
+};
+
+struct search {
+	struct pyheap *heap;
+	struct node *node;
+	size_t n, cap;
+	struct map seen;
+	uint32_t *tensor;	/* nodes */
+	size_t n_tensors, cap_tensors;
+	struct py_raw *raw;
+	size_t n_raw, cap_raw;
+	uint64_t *dict;		/* of modules: roots, never reached from elsewhere */
+	size_t n_dicts, cap_dicts;
+	struct map dicts;
+	uint32_t *later;	/* containers with many items */
+	size_t n_later, cap_later;
+	size_t next;		/* the first node that was not followed */
+	struct py_edges edges;
+	uint64_t main_dict;
+	bool full;		/* there are more objects than are kept */
+};
+
+/* From the names of the main module, the frames of the exception, outermost first, those of all threads, and the other modules. */
+void search_all(struct search *s, struct pyheap *heap, uint64_t exception);
+void search_release(struct search *s);
+
+/* Is the link from its parent still there? */
+bool search_holds(struct search *s, uint32_t node);
+
+#endif
