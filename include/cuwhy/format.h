@@ -507,7 +507,8 @@ struct cw_tensor {
 enum cw_holders_state { CW_HOLDERS_ASKED, CW_HOLDERS_DONE, CW_HOLDERS_TOO_LATE };
 
 struct cw_holder {
-	uint64_t bytes, length;		/* of its blocks; items of the object, 0 = it has none, or there are many such objects */
+	uint64_t bytes, graph;		/* of its blocks; of these, by way of autograd graphs and gradients */
+	uint64_t length;		/* items of the object, 0 = it has none, or there are many such objects */
 	uint32_t tensors, blocks;
 	uint32_t stack;			/* where most of these bytes were allocated; 0 = at several places */
 	uint32_t line;			/* of the frame whose variable the path begins with; 0 = it begins with a module's */
@@ -964,8 +965,8 @@ _Static_assert(sizeof(struct cw_range) == 16, "part of the file format");
 _Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");
 _Static_assert(sizeof(struct cw_printed_line) == 1024, "part of the file format");
 _Static_assert(sizeof(struct cw_printed) == 64 + 18 * 1024, "part of the file format");
-_Static_assert(sizeof(struct cw_holder) == 32 + 720, "part of the file format");
-_Static_assert(sizeof(struct cw_holders) == 176 + CW_HOLDERS * 752, "part of the file format");
+_Static_assert(sizeof(struct cw_holder) == 40 + 720, "part of the file format");
+_Static_assert(sizeof(struct cw_holders) == 176 + CW_HOLDERS * 760, "part of the file format");
 _Static_assert(sizeof(struct cw_guard) == 16 + 18 * 8 + 256, "part of the file format");
 
 #endif

@@ -41,7 +41,7 @@ static bool still_waits(const struct process *p, uint64_t off)
 
 static void write_holder(struct cw_holder *to, const struct holder *from)
 {
-	*to = (struct cw_holder){.bytes = from->bytes, .length = from->length, .tensors = from->tensors,
+	*to = (struct cw_holder){.bytes = from->bytes, .graph = from->graph, .length = from->length, .tensors = from->tensors,
 				 .blocks = from->blocks, .stack = from->stack, .line = from->line};
 	str_copy(to->kind, sizeof(to->kind), from->kind);
 	str_copy(to->path, sizeof(to->path), from->path);
@@ -64,7 +64,8 @@ static void fill(struct cw_holders *to, const struct holders *from)
 
 static void search(const struct process *p, struct cw_holders *to)
 {
-	struct holders_ask ask = {.pid = p->pid, .exception = to->exception, .until_ns = proc_mono_ns() + SEARCH_NS};
+	struct holders_ask ask = {.pid = p->pid, .exception = to->exception, .for_ns = SEARCH_NS,
+				  .until_ns = proc_mono_ns() + SEARCH_NS};
 	struct holders found;
 	struct pool pool = {0};
 	struct trace *t;

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cuwhy/format.h"
+#include "find/memory/holders_graph.h"
 #include "find/memory/holders_names.h"
 #include "find/memory/holders_search.h"
 #include "find/memory/holders_tensors.h"
@@ -22,6 +23,7 @@
 #define MOST_OF_IT	10u	/* below "[*]", a single name has all but one in so many */
 #define SAMPLES		256u	/* tensors that PyTorch's layout is learned from */
 #define PROOFS		3u	/* tensors of a holder whose whole way is read again */
+#define PROOF_NS	150000000u
 #define NO_BRANCH	UINT32_MAX
 #define PATH_MAX_BYTES	320u
 
@@ -30,7 +32,7 @@ struct branch {
 	uint32_t parent, root;	/* root: a node */
 	uint64_t object;	/* at its end; 0 = there are several */
 	uint64_t within;	/* "[*]": of which container; 0 = of several */
-	uint64_t bytes;
+	uint64_t bytes, graph;	/* graph: of these, by way of C++ objects */
 	uint32_t tensors, blocks;
 	uint32_t proof[PROOFS];	/* nodes of tensors */
 	uint32_t child, next;	/* first child; next of the same parent */
@@ -73,23 +75,31 @@ static void remember(struct branch *b, uint32_t node)
 		b->proof[PROOFS - 1] = node;
 }
 
-/* `bytes` 0: the block has been counted, with another tensor. */
-static void tree_add(struct tree *t, const struct name_way *way, uint32_t node, uint64_t bytes, size_t block)
+/* The branch at the end of a way, and all that it comes from. */
+static uint32_t tree_add(struct tree *t, const struct name_way *way, uint32_t node)
 {
 	uint32_t at = 0;
 
 	for (size_t i = 0; i <= way->n; i++) {
-		struct branch *b = &t->branch[at];
-
-		remember(b, node);
-		b->tensors++;
-		b->blocks += bytes > 0;
-		b->bytes += bytes;
+		remember(&t->branch[at], node);
+		t->branch[at].tensors++;
 		if (i < way->n)
 			at = branch_put(t, at, &way->step[i], way->root);
 	}
-	if (bytes)
-		t->of_block[block] = at;
+	return at;
+}
+
+/* Each block counts once, for the first tensor that leads to it. */
+static void tree_count(struct tree *t, uint32_t end, size_t block, uint64_t bytes, bool graph)
+{
+	if (t->of_block[block])
+		return;
+	t->of_block[block] = end;
+	for (uint32_t at = end; at != NO_BRANCH; at = t->branch[at].parent) {
+		t->branch[at].blocks++;
+		t->branch[at].bytes += bytes;
+		t->branch[at].graph += graph ? bytes : 0;
+	}
 }
 
 struct found {
@@ -100,6 +110,8 @@ struct found {
 	struct holders *to;
 	struct pool *pool;
 	uint64_t least;		/* bytes of a holder */
+	uint32_t *end;		/* of the way to each tensor: a branch */
+	struct graph_walk walk;
 };
 
 static void learn_layout(struct found *f)
@@ -112,23 +124,56 @@ static void learn_layout(struct found *f)
 	tensor_layout_learn(&f->layout, f->s.heap->p->r, f->ask->block, f->ask->n_blocks, object, n);
 }
 
-static void build_tree(struct found *f)
+static uint64_t object_of(const struct found *f, size_t tensor)
+{
+	return f->s.node[f->s.tensor[tensor]].object;
+}
+
+/* The end of the way to each tensor from number `from` on; 0 = it has none. */
+static void name_tensors(struct found *f, size_t from)
 {
 	struct name_way way;
 
-	f->tree.of_block = xcalloc(f->ask->n_blocks + 1, sizeof(*f->tree.of_block));
-	f->tree.branch = xgrow(NULL, 0, &f->tree.cap, sizeof(*f->tree.branch));
-	f->tree.branch[f->tree.n++] = (struct branch){.text = "", .parent = NO_BRANCH, .child = NO_BRANCH, .next = NO_BRANCH};
-	for (size_t i = 0; i < f->s.n_tensors; i++) {
-		uint32_t node = f->s.tensor[i];
-		size_t block = tensor_block(&f->layout, f->s.node[node].object);
+	f->end = xrealloc(f->end, f->s.n_tensors + 1, sizeof(*f->end));
+	for (size_t i = from; i < f->s.n_tensors; i++)
+		f->end[i] = name_way(&f->s, f->s.tensor[i], &way, f->pool) && way.n ? tree_add(&f->tree, &way, f->s.tensor[i]) : 0;
+}
 
-		if (block == SIZE_MAX || !name_way(&f->s, node, &way, f->pool) || !way.n)
-			continue;
-		tree_add(&f->tree, &way, node, f->tree.of_block[block] ? 0 : f->ask->block[block]->size, block);
+/* What tensors have themselves is theirs; then come graphs, which lead to the tensors of others, too. */
+static void count_blocks(struct found *f, size_t from)
+{
+	for (size_t i = from; i < f->s.n_tensors; i++) {
+		size_t block = tensor_block(&f->layout, object_of(f, i));
+
+		if (f->end[i] && block != SIZE_MAX)
+			tree_count(&f->tree, f->end[i], block, f->ask->block[block]->size, false);
 	}
-	f->to->bytes = f->tree.branch[0].bytes;
-	f->to->blocks = f->tree.branch[0].blocks;
+	for (size_t i = from; i < f->s.n_tensors && !f->walk.late; i++) {
+		if (!f->end[i])
+			continue;
+		graph_follow(&f->walk, tensor_impl(&f->layout, object_of(f, i)));
+		for (size_t k = 0; k < f->walk.n_blocks; k++) {
+			size_t block = f->walk.block[k];
+
+			tree_count(&f->tree, f->end[i], block, f->ask->block[block]->size, true);
+		}
+	}
+}
+
+/* Counts the tensors from number `from` on. */
+static void count(struct found *f, size_t from)
+{
+	if (!f->layout.known)
+		learn_layout(f);
+	if (!f->layout.known)
+		return;
+	name_tensors(f, from);
+	count_blocks(f, from);
+}
+
+static bool nearly_all(const struct found *f)
+{
+	return f->layout.known && f->tree.branch[0].bytes >= f->to->live_bytes - f->to->live_bytes / SHARE;
 }
 
 static bool is_within(const struct tree *t, uint32_t at, uint32_t top)
@@ -230,10 +275,9 @@ static bool describe(struct found *f, uint32_t at, struct holder *h)
 	return true;
 }
 
-static void keep(struct found *f, uint32_t at, uint64_t bytes, uint32_t tensors, uint32_t blocks)
+static void keep(struct found *f, uint32_t at, struct holder h)
 {
 	struct holders *to = f->to;
-	struct holder h = {.bytes = bytes, .tensors = tensors, .blocks = blocks};
 	size_t i;
 
 	if (at == 0 || !still_holds(f, &f->tree.branch[at]) || !describe(f, at, &h))
@@ -251,21 +295,35 @@ static void choose(struct found *f, uint32_t at)
 {
 	struct branch *b = &f->tree.branch[at];
 	bool items = !strcmp(b->text, "[*]");
-	uint64_t bytes = b->bytes;
-	uint32_t tensors = b->tensors, blocks = b->blocks;
+	struct holder h = {.bytes = b->bytes, .graph = b->graph, .tensors = b->tensors, .blocks = b->blocks};
 
 	for (uint32_t i = b->child; i != NO_BRANCH; i = f->tree.branch[i].next) {
 		const struct branch *c = &f->tree.branch[i];
 
-		if (c->bytes < f->least || (items && c->bytes < bytes - bytes / MOST_OF_IT))
+		if (c->bytes < f->least || (items && c->bytes < h.bytes - h.bytes / MOST_OF_IT))
 			continue;
 		choose(f, i);
-		bytes -= c->bytes;
-		tensors -= c->tensors;
-		blocks -= c->blocks;
+		h.bytes -= c->bytes;
+		h.graph -= c->graph;
+		h.tensors -= c->tensors;
+		h.blocks -= c->blocks;
 	}
-	if (bytes >= f->least)
-		keep(f, at, bytes, tensors, blocks);
+	if (h.bytes >= f->least)
+		keep(f, at, h);
+}
+
+/* The modules of libraries are many, and hardly ever hold anything. */
+static void search(struct found *f, struct pyheap *heap)
+{
+	size_t n;
+
+	search_names(&f->s, heap, f->ask->exception);
+	count(f, 0);
+	n = f->layout.known ? f->s.n_tensors : 0;
+	if (nearly_all(f) || heap->late)
+		return;
+	search_rest(&f->s);
+	count(f, n);
 }
 
 void holders_search(struct holders *to, const struct holders_ask *ask, struct pyheap *heap, struct pool *pool)
@@ -275,20 +333,28 @@ void holders_search(struct holders *to, const struct holders_ask *ask, struct py
 	*to = (struct holders){.live_blocks = ask->n_blocks};
 	for (size_t i = 0; i < ask->n_blocks; i++)
 		to->live_bytes += ask->block[i]->size;
-	search_all(&f.s, heap, ask->exception);
+	f.least = to->live_bytes / SHARE + 1;
+	f.tree.of_block = xcalloc(ask->n_blocks + 1, sizeof(*f.tree.of_block));
+	f.tree.branch = xgrow(NULL, 0, &f.tree.cap, sizeof(*f.tree.branch));
+	f.tree.branch[f.tree.n++] = (struct branch){.text = "", .parent = NO_BRANCH, .child = NO_BRANCH, .next = NO_BRANCH};
+	f.walk = (struct graph_walk){.layout = &f.layout, .heap = heap, .until_ns = ask->until_ns};
+	heap->until_ns = ask->until_ns - ask->for_ns / 3;	/* the rest is for graphs */
+	search(&f, heap);
 	to->objects = f.s.n;
-	to->whole = !heap->late && !f.s.full;
-	learn_layout(&f);
-	if (!f.layout.known) {
-		to->why = f.s.n_tensors ? "its tensors could not be read" : "no tensors were found in its objects";
-	} else {
-		build_tree(&f);
-		f.least = to->live_bytes / SHARE + 1;
+	to->whole = !heap->late && !f.s.full && !f.walk.late;
+	to->bytes = f.tree.branch[0].bytes;
+	to->blocks = f.tree.branch[0].blocks;
+	if (f.layout.known) {
 		remote_forget(heap->p->r);
-		heap->late = false;	/* what was found is read again, however long it takes: that is little */
+		heap->late = false;
+		heap->until_ns = ask->until_ns + PROOF_NS;
 		choose(&f, 0);
+	} else {
+		to->why = f.s.n_tensors ? "its tensors could not be read" : "no tensors were found in its objects";
 	}
+	graph_release(&f.walk);
 	search_release(&f.s);
+	free(f.end);
 	free(f.tree.branch);
 	free(f.tree.of_block);
 }

@@ -23,6 +23,7 @@ struct holder {
 	const char *kind;	/* of the object at its end: "list", "Trainer" */
 	uint64_t length;	/* how many items that has; 0 = it has none, or there are many such objects */
 	uint64_t bytes;		/* of the blocks that its tensors are in, each counted once in all holders */
+	uint64_t graph;		/* of these, by way of autograd graphs and gradients */
 	uint32_t tensors, blocks;
 	uint32_t stack;		/* where most of these bytes were allocated; 0 = not known */
 	const char *function, *file;	/* whose variable the path begins with; NULL = a variable of a module */
@@ -42,7 +43,7 @@ struct holders {
 struct holders_ask {
 	pid_t pid;
 	uint64_t exception;	/* the object that ends the program; 0 = it runs */
-	uint64_t until_ns;	/* CLOCK_MONOTONIC */
+	uint64_t until_ns, for_ns;	/* CLOCK_MONOTONIC, and how long that is from now */
 	const struct cw_allocation *const *block;	/* in use, by address */
 	size_t n_blocks;
 };

@@ -88,12 +88,15 @@ static bool frame_of(struct search *s, const struct node *n, struct py_frame *to
 	return false;
 }
 
+/* Of a frame that an object keeps, of a generator, or of what a function uses from outside. */
 static const char *variable(struct search *s, const struct node *n, const struct node *parent, struct pool *pool)
 {
 	struct py_frame f = {.function = "?"};
+	const struct py_type *t = pyheap_type(s->heap, parent->object);
+	const char *of = n->link == LINK_CLOSED ? "closure of" : t && t->kind == PY_GENERATOR ? t->name : "frame of";
 	char text[128];
 
-	if (!text_of(s, n->name, text, sizeof(text)) || (!is_identifier(text) && text[0] != '.'))
+	if (!text_of(s, n->name, text, sizeof(text)) || !is_identifier(text))
 		return "";
 	if (parent->root != ROOT_NONE)
 		return pool_printf(pool, ".%s", text);
@@ -101,8 +104,7 @@ static const char *variable(struct search *s, const struct node *n, const struct
 		pyheap_function(s->heap, parent->object, &f, pool);
 	else
 		frame_of(s, parent, &f, pool);
-	return pool_printf(pool, n->link == LINK_CLOSED ? " \xe2\x86\x92 %s (used by %s())" : " \xe2\x86\x92 %s (local of %s())",
-			   text, f.function);
+	return pool_printf(pool, " \xe2\x86\x92 %s %s(): %s", of, f.function, text);
 }
 
 static const char *part(struct search *s, const struct node *n, const struct node *parent, struct pool *pool)
@@ -119,6 +121,8 @@ static const char *part(struct search *s, const struct node *n, const struct nod
 	of = pyheap_type(s->heap, parent->object);
 	if (of && strstr(of->name, "lru_cache_wrapper") && t && t->kind == PY_DICT)
 		return ".cache";
+	if (of && of->kind == PY_FUNCTION && t && t->kind == PY_TUPLE)
+		return ".__defaults__";
 	if (of && !strcmp(of->name, "method"))
 		return ".__self__";
 	if (of && of->kind == PY_EXCEPTION && t && t->kind == PY_EXCEPTION)

@@ -16,6 +16,7 @@
 #define THREADS_MAX	256u
 #define TRACEBACK_MAX	512u
 #define MODULES_MAX	16384u
+#define IMPORT_KEYS	16u	/* the import puts its own names into a module first */
 
 static bool same_object(const void *list, uint32_t i, const void *key)
 {
@@ -121,12 +122,10 @@ static void follow_root(struct search *s, struct node root)
 		follow_all(s);
 }
 
-struct module_dict { uint64_t name, dict; bool user; };
-
 /* Not one that came with Python or was installed. */
 static bool is_users(struct search *s, uint64_t dict)
 {
-	uint64_t file = pyheap_lookup(s->heap, dict, "__file__");
+	uint64_t file = pyheap_lookup(s->heap, dict, "__file__", IMPORT_KEYS);
 	char path[1024];
 
 	return file && pyproc_text(s->heap->p, file, path, sizeof(path)) && !strstr(path, "/site-packages/") &&
@@ -157,9 +156,11 @@ static size_t list_modules(struct search *s, struct module_dict *list)
 	return n;
 }
 
-static void search_modules(struct search *s, const struct module_dict *list, size_t n, bool users)
+static void search_modules(struct search *s, bool users)
 {
-	for (size_t i = 0; i < n; i++)
+	const struct module_dict *list = s->module;
+
+	for (size_t i = 0; i < s->n_modules; i++)
 		if (list[i].user == users && list[i].dict != s->main_dict)
 			follow_root(s, (struct node){.object = list[i].dict, .name = list[i].name, .root = ROOT_MODULE});
 }
@@ -192,24 +193,26 @@ static void search_threads(struct search *s)
 	}
 }
 
-void search_all(struct search *s, struct pyheap *heap, uint64_t exception)
+void search_names(struct search *s, struct pyheap *heap, uint64_t exception)
 {
-	struct module_dict *list = xcalloc(MODULES_MAX, sizeof(*list));
-	size_t n;
-
 	*s = (struct search){.heap = heap};
-	n = list_modules(s, list);
+	s->module = xcalloc(MODULES_MAX, sizeof(*s->module));
+	s->n_modules = list_modules(s, s->module);
 	follow_root(s, (struct node){.object = s->main_dict, .root = ROOT_MODULE});
 	if (exception)
 		search_exception(s, exception);
 	search_threads(s);
-	search_modules(s, list, n, true);
-	search_modules(s, list, n, false);
-	free(list);
+	search_modules(s, true);
+}
+
+void search_rest(struct search *s)
+{
+	search_modules(s, false);
 }
 
 void search_release(struct search *s)
 {
+	free(s->module);
 	free(s->node);
 	free(s->tensor);
 	free(s->raw);

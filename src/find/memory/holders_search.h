@@ -32,6 +32,8 @@ struct search {
 	uint64_t *dict;		/* of modules: roots, never reached from elsewhere */
 	size_t n_dicts, cap_dicts;
 	struct map dicts;
+	struct module_dict { uint64_t name, dict; bool user; } *module;
+	size_t n_modules;
 	uint32_t *later;	/* containers with many items */
 	size_t n_later, cap_later;
 	size_t next;		/* the first node that was not followed */
@@ -40,8 +42,10 @@ struct search {
 	bool full;		/* there are more objects than are kept */
 };
 
-/* From the names of the main module, the frames of the exception, outermost first, those of all threads, and the other modules. */
-void search_all(struct search *s, struct pyheap *heap, uint64_t exception);
+/* From the names of the main module, the frames of the exception, outermost first, those of all threads, and the program's other modules; then
+ * from the modules of libraries. */
+void search_names(struct search *s, struct pyheap *heap, uint64_t exception);
+void search_rest(struct search *s);
 void search_release(struct search *s);
 
 /* Is the link from its parent still there? */

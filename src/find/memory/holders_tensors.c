@@ -63,6 +63,19 @@ static bool vote(const struct tensor_layout *l, uint64_t object, votes v)
 	return any;
 }
 
+static void learn_table(struct tensor_layout *l, uint64_t object)
+{
+	uint64_t table = 0;
+
+	if (tensor_block(l, object) == SIZE_MAX || !pointer(l, tensor_impl(l, object), &table))
+		return;
+	for (size_t i = 0; i < l->n_tables; i++)
+		if (l->table[i] == table)
+			return;
+	if (l->n_tables < TENSOR_TABLES)
+		l->table[l->n_tables++] = table;
+}
+
 void tensor_layout_learn(struct tensor_layout *l, struct remote *r, const struct cw_allocation *const *block, size_t n_blocks,
 			 const uint64_t *object, size_t n)
 {
@@ -83,14 +96,27 @@ void tensor_layout_learn(struct tensor_layout *l, struct remote *r, const struct
 				}
 	/* one way for all of them; a tensor without it has its memory in some other fashion */
 	l->known = l->agree && l->agree >= l->seen - l->seen / 8;
+	for (size_t i = 0; i < n; i++)
+		learn_table(l, object[i]);
+}
+
+uint64_t tensor_impl(const struct tensor_layout *l, uint64_t object)
+{
+	uint64_t impl;
+
+	return l->known && pointer(l, object + l->impl, &impl) ? impl : 0;
+}
+
+size_t tensor_impl_block(const struct tensor_layout *l, uint64_t impl)
+{
+	uint64_t storage, data;
+
+	if (!impl || !pointer(l, impl + l->storage, &storage) || !pointer(l, storage + l->data, &data))
+		return SIZE_MAX;
+	return block_at(l, data);
 }
 
 size_t tensor_block(const struct tensor_layout *l, uint64_t object)
 {
-	uint64_t impl, storage, data;
-
-	if (!l->known || !pointer(l, object + l->impl, &impl) || !pointer(l, impl + l->storage, &storage) ||
-	    !pointer(l, storage + l->data, &data))
-		return SIZE_MAX;
-	return block_at(l, data);
+	return tensor_impl_block(l, tensor_impl(l, object));
 }

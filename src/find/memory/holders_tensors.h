@@ -12,6 +12,8 @@
 
 struct cw_allocation;
 
+#define TENSOR_TABLES	8u
+
 /* Where PyTorch keeps things: from the Python object to the tensor, to its storage, to the memory. Learned from the process itself, since it
  * differs between versions: only what leads to blocks that are in use counts. */
 struct tensor_layout {
@@ -20,6 +22,8 @@ struct tensor_layout {
 	size_t n_blocks;
 	uint32_t impl, storage, data;
 	uint32_t agree, seen;	/* tensors for which this way leads to a block, of so many */
+	uint64_t table[TENSOR_TABLES];	/* of functions: by these, tensors are known that no Python object is for */
+	size_t n_tables;
 	bool known;
 };
 
@@ -29,5 +33,9 @@ void tensor_layout_learn(struct tensor_layout *l, struct remote *r, const struct
 
 /* The index of the block that the tensor's storage is; SIZE_MAX: it is in none. */
 size_t tensor_block(const struct tensor_layout *l, uint64_t object);
+
+/* The same of the C++ object, and that object. */
+size_t tensor_impl_block(const struct tensor_layout *l, uint64_t impl);
+uint64_t tensor_impl(const struct tensor_layout *l, uint64_t object);
 
 #endif

@@ -138,7 +138,8 @@ static void read_type(struct pyheap *h, struct py_type *t)
 	t->name = pool_strdup(&h->pool, name);
 	t->weak = small(h, t->at + PY_TYPE_WEAK);
 	t->dict = small(h, t->at + PY_TYPE_DICT_AT);
-	if (t->flags & TRACKED)
+	/* an entry of a bounded cache of a function is kept from the collector's eyes */
+	if (t->flags & TRACKED || !strcmp(name, "functools._lru_list_elem"))
 		find_kind(h, t);
 }
 
@@ -542,14 +543,14 @@ uint64_t pyheap_module_dict(struct pyheap *h, uint64_t module)
 	return t && t->kind == PY_MODULE && t->dict && word(h, module + t->dict, &dict) ? dict : 0;
 }
 
-uint64_t pyheap_lookup(struct pyheap *h, uint64_t dict, const char *key)
+uint64_t pyheap_lookup(struct pyheap *h, uint64_t dict, const char *key, uint64_t first)
 {
 	struct entries e;
 	char name[64];
 
 	if (kind_of(h, dict) != PY_DICT || !dict_entries(h, dict, &e))
 		return 0;
-	for (uint64_t i = 0, at, value; i < e.n && i < CHECK_EVERY; i++)
+	for (uint64_t i = 0, at, value; i < e.n && i < first; i++)
 		if (read_entry(h, &e, i, &at, &value) && value && at && pyproc_text(h->p, at, name, sizeof(name)) &&
 		    !strcmp(name, key))
 			return value;

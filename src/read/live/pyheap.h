@@ -90,8 +90,8 @@ bool pyheap_length(struct pyheap *h, uint64_t object, uint64_t *n);
 uint64_t pyheap_modules(struct pyheap *h);
 uint64_t pyheap_module_dict(struct pyheap *h, uint64_t module);
 
-/* The value of a text key; 0 = none. */
-uint64_t pyheap_lookup(struct pyheap *h, uint64_t dict, const char *key);
+/* The value of a text key that is among the `first` ones of a dictionary; 0 = none. */
+uint64_t pyheap_lookup(struct pyheap *h, uint64_t dict, const char *key, uint64_t first);
 
 /* The variables of a frame of a thread, and the frame of a frame object as such. */
 void pyheap_variables(struct pyheap *h, const struct py_raw *raw, struct py_edges *to);
