@@ -21,8 +21,7 @@ static bool ran_out;	/* with the GIL held */
 
 void holders_consider(const char *type, const char *text)
 {
-	ran_out |= strcmp(type, "OutOfMemoryError") == 0 ||
-		   (strcmp(type, "RuntimeError") == 0 && strstr(text, "out of memory") != NULL);
+	ran_out |= strcmp(type, "OutOfMemoryError") == 0 || strstr(text, "out of memory") != NULL;
 }
 
 /* Where Yama is on, only an ancestor may read a process's memory, unless that says who else. */

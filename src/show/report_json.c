@@ -162,6 +162,23 @@ static json_t *kernel_json(const struct casefile *c)
 	return fact_known(c, FACT_kernel_name) || fact_known(c, FACT_kernel_grid) ? facts_json(c, "kernel") : json_null();
 }
 
+static json_t *holders_json(const struct casefile *c)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->n_holders; i++) {
+		const struct holder_seen *h = &c->holders[i];
+
+		json_array_append_new(
+			list, JSON_OF(J_TEXT("path", h->path), J_TEXT("kind", h->kind[0] ? h->kind : NULL),
+				      J_INT_OR_NULL("length", h->length, h->length), J_INT("tensors", h->tensors),
+				      J_INT("blocks", h->blocks), J_INT("bytes", h->bytes), J_INT("graph_bytes", h->graph),
+				      J_IF(h->of.file, J_VALUE("variable_of", line_json(&h->of))),
+				      J_IF(h->made.file, J_VALUE("allocated", line_json(&h->made)))));
+	}
+	return list;
+}
+
 static json_t *memory_json(const struct casefile *c)
 {
 	json_t *j;
@@ -171,6 +188,7 @@ static json_t *memory_json(const struct casefile *c)
 	j = facts_json(c, "memory");
 	JSON_ADD(j, J_VALUE("fits", fact_known(c, FACT_oom_fits_percent) ? facts_json(c, "memory.fits") : json_null()),
 		 J_VALUE("would_fit", fact_true(c, FACT_room_known) ? facts_json(c, "memory.would_fit") : json_null()),
+		 J_IF(c->n_holders, J_VALUE("holders", holders_json(c))),
 		 J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));
 	return j;
 }

@@ -88,12 +88,21 @@ static bool frame_of(struct search *s, const struct node *n, struct py_frame *to
 	return false;
 }
 
-/* Of a frame that an object keeps, of a generator, or of what a function uses from outside. */
+/* Of a generator, a coroutine; up to 3.10, its frame is an object of its own. */
+static const char *generator(struct search *s, const struct node *n)
+{
+	const struct py_type *t = pyheap_type(s->heap, n->object);
+
+	if (t && t->kind == PY_FRAME && n->parent != NO_NODE)
+		t = pyheap_type(s->heap, s->node[n->parent].object);
+	return t && t->kind == PY_GENERATOR ? t->name : NULL;
+}
+
+/* Of a frame that an object keeps, or of what a function uses from outside. */
 static const char *variable(struct search *s, const struct node *n, const struct node *parent, struct pool *pool)
 {
 	struct py_frame f = {.function = "?"};
-	const struct py_type *t = pyheap_type(s->heap, parent->object);
-	const char *of = n->link == LINK_CLOSED ? "closure of" : t && t->kind == PY_GENERATOR ? t->name : "frame of";
+	const char *of = n->link == LINK_CLOSED ? "closure of" : generator(s, parent);
 	char text[128];
 
 	if (!text_of(s, n->name, text, sizeof(text)) || !is_identifier(text))
@@ -104,7 +113,7 @@ static const char *variable(struct search *s, const struct node *n, const struct
 		pyheap_function(s->heap, parent->object, &f, pool);
 	else
 		frame_of(s, parent, &f, pool);
-	return pool_printf(pool, " \xe2\x86\x92 %s %s(): %s", of, f.function, text);
+	return pool_printf(pool, " \xe2\x86\x92 %s %s(): %s", of ? of : "frame of", f.function, text);
 }
 
 static const char *part(struct search *s, const struct node *n, const struct node *parent, struct pool *pool)
@@ -112,8 +121,10 @@ static const char *part(struct search *s, const struct node *n, const struct nod
 	const struct py_type *t = pyheap_type(s->heap, n->object), *of;
 	char name[96];
 
+	if (t && t->kind == PY_FRAME)
+		return "";
 	if (pyheap_member(s->heap, parent->object, n->at, name, sizeof(name)) && is_identifier(name))
-		return strcmp(name, "tb_frame") != 0 && strcmp(name, "tb_next") != 0 ? pool_printf(pool, ".%s", name) : "";
+		return strcmp(name, "tb_next") != 0 ? pool_printf(pool, ".%s", name) : "";
 	if (t && t->kind == PY_TRACEBACK) {
 		of = pyheap_type(s->heap, parent->object);
 		return of && of->kind == PY_EXCEPTION ? ".__traceback__" : "";

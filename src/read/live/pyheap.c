@@ -17,6 +17,8 @@
 #define MANAGED_DICT	(1u << 4)
 #define TRACKED		(1u << 14)	/* by the garbage collector: all that can refer to others are */
 #define CLASS		(1u << 31)
+/* Of a bounded cache of a function: the garbage collector does not know it, and its dictionary alone keeps it, not its neighbors. */
+#define CACHE_ENTRY	"functools._lru_list_elem"
 #define TYPES_MAX	(1u << 16)
 #define BASES_MAX	32u
 #define WORDS_MAX	64u	/* of an object that are looked at */
@@ -138,8 +140,7 @@ static void read_type(struct pyheap *h, struct py_type *t)
 	t->name = pool_strdup(&h->pool, name);
 	t->weak = small(h, t->at + PY_TYPE_WEAK);
 	t->dict = small(h, t->at + PY_TYPE_DICT_AT);
-	/* an entry of a bounded cache of a function is kept from the collector's eyes */
-	if (t->flags & TRACKED || !strcmp(name, "functools._lru_list_elem"))
+	if (t->flags & TRACKED || !strcmp(name, CACHE_ENTRY))
 		find_kind(h, t);
 }
 
@@ -176,7 +177,9 @@ static enum py_kind kind_of(struct pyheap *h, uint64_t object)
 
 static void add(struct pyheap *h, struct py_edges *to, uint64_t object, enum py_link link, uint64_t name, uint32_t at)
 {
-	if (kind_of(h, object) == PY_NOTHING)
+	const struct py_type *t = pyheap_type(h, object);
+
+	if (!t || t->kind == PY_NOTHING || (link == LINK_WORD && !strcmp(t->name, CACHE_ENTRY)))
 		return;
 	to->list = xgrow(to->list, to->n, &to->cap, sizeof(*to->list));
 	to->list[to->n++] = (struct py_edge){.to = object, .name = name, .at = at, .link = link};

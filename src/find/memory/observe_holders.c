@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What kept the tensors alive, by the names that the program has for it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "find/failure/observe.h"
+#include "find/failure/place.h"
+#include "read/recording/kept_by.h"
+#include "read/recording/trace.h"
+
+static struct line frame_line(struct casefile *c, const struct trace *t, const struct cw_holder *h)
+{
+	struct place p = {.file = h->file, .function = h->function, .line = h->line};
+
+	return h->line && h->file[0] ? line_of_place(c, t, &p) : (struct line){0};
+}
+
+static struct line made_line(struct casefile *c, const struct trace *t, uint32_t stack)
+{
+	struct place p;
+
+	return stack && place_of_stack(t, stack, &p) ? line_of_place(c, t, &p) : (struct line){0};
+}
+
+static void take(struct casefile *c, const struct trace *t, const struct cw_holder *h)
+{
+	c->holders[c->n_holders++] = (struct holder_seen){
+		.path = pool_strdup(c->pool, h->path), .kind = pool_strdup(c->pool, h->kind), .length = h->length,
+		.bytes = h->bytes, .graph = h->graph, .tensors = h->tensors, .blocks = h->blocks,
+		.of = frame_line(c, t, h), .made = made_line(c, t, h->stack)};
+}
+
+static bool was_made_at(const struct casefile *c, const struct holder_seen *h, const char *line)
+{
+	return h->made.file && line[0] && !strcmp(pool_printf(c->pool, "%s:%u", h->made.shown, h->made.number), line);
+}
+
+/* The one that has what the line to blame has allocated; where graphs are left, the one that has most of those. */
+static const struct holder_seen *main_holder(const struct casefile *c)
+{
+	const struct holder_seen *best = &c->holders[0];
+
+	if (fact_true(c, FACT_grow_is)) {
+		for (size_t i = 0; i < c->n_holders; i++)
+			if (was_made_at(c, &c->holders[i], fact_text(c, FACT_grow_line)))
+				return &c->holders[i];
+		return best;
+	}
+	for (size_t i = 1; fact_number(c, FACT_graph_kept, 0) > 0 && i < c->n_holders; i++)
+		if (c->holders[i].graph > best->graph)
+			best = &c->holders[i];
+	return best;
+}
+
+static const char *kind_words(const struct casefile *c, const struct holder_seen *h)
+{
+	const char *article = strchr("AEIOUaeiou", h->kind[0]) ? "an" : "a";
+
+	if (!h->kind[0])
+		return "";
+	if (!strcmp(h->kind, "Tensor"))
+		return ", a tensor";
+	return h->length ? pool_printf(c->pool, ", %s %s of %llu", article, h->kind, (unsigned long long)h->length)
+			 : pool_printf(c->pool, ", %s %s", article, h->kind);
+}
+
+/* "`trainer.metrics.history`, a list of 131 (`trainer` is a variable of main(), train.py:88)" */
+static const char *words(const struct casefile *c, const struct holder_seen *h)
+{
+	const char *first = pool_copy(c->pool, h->path, strcspn(h->path, ".[ ")), *kind = kind_words(c, h);
+
+	if (!h->of.file)
+		return pool_printf(c->pool, "`%s`%s", h->path, kind);
+	if (!strcmp(first, h->path))
+		return pool_printf(c->pool, "`%s`%s (a variable of %s(), %s:%u)", h->path, kind, h->of.function, h->of.shown,
+				   h->of.number);
+	return pool_printf(c->pool, "`%s`%s (`%s` is a variable of %s(), %s:%u)", h->path, kind, first, h->of.function,
+			   h->of.shown, h->of.number);
+}
+
+void observe_holders(struct casefile *c, const struct trace *t)
+{
+	const struct holder_seen *h;
+	struct cw_holders found;
+
+	if (c->holders || !fact_true(c, FACT_oom_is) || !trace_holders(t, &found) || !found.n)
+		return;
+	c->holders = pool_alloc(c->pool, found.n * sizeof(*c->holders));
+	c->holders_whole = found.whole;
+	for (uint32_t i = 0; i < found.n; i++)
+		take(c, t, &found.list[i]);
+	h = main_holder(c);
+	fact_set_flag(c, FACT_holder_is, true);
+	fact_set_text(c, FACT_holder_path, h->path);
+	fact_set_text(c, FACT_holder_named, words(c, h));
+	fact_set_number(c, FACT_holder_bytes, (double)h->bytes);
+	fact_set_number(c, FACT_holder_tensors, h->tensors);
+	fact_set_number(c, FACT_holder_graph, (double)h->graph);
+}
