@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/proc.h"
 #include "base/str.h"
 #include "cuwhy/format.h"
 #include "find/memory/holders_graph.h"
@@ -24,6 +25,9 @@
 #define SAMPLES		256u	/* tensors that PyTorch's layout is learned from */
 #define PROOFS		3u	/* tensors of a holder whose whole way is read again */
 #define PROOF_NS	150000000u
+#define FINE		64u	/* the same, where no holder has that much */
+#define LARGE		16u	/* items of a container that are not told apart */
+#define CHECK_EVERY	1024u	/* tensors between two looks at the clock */
 #define NO_BRANCH	UINT32_MAX
 #define PATH_MAX_BYTES	320u
 
@@ -129,14 +133,37 @@ static uint64_t object_of(const struct found *f, size_t tensor)
 	return f->s.node[f->s.tensor[tensor]].object;
 }
 
+/* One more item of the container that the tensor before is in: of a large one, all items have one name. */
+static bool is_next_item(struct found *f, size_t i, const struct name_way *way)
+{
+	const struct node *it = &f->s.node[f->s.tensor[i]], *before = i ? &f->s.node[f->s.tensor[i - 1]] : it;
+	const struct name_step *last = way->n ? &way->step[way->n - 1] : NULL;
+	uint64_t length;
+
+	return i && last && it->parent != NO_NODE && it->parent == before->parent && it->link == before->link &&
+	       last->object == before->object && last->within == f->s.node[it->parent].object &&
+	       pyheap_length(f->s.heap, last->within, &length) && length > LARGE;
+}
+
 /* The end of the way to each tensor from number `from` on; 0 = it has none. */
 static void name_tensors(struct found *f, size_t from)
 {
-	struct name_way way;
+	struct name_way way = {0};
 
 	f->end = xrealloc(f->end, f->s.n_tensors + 1, sizeof(*f->end));
-	for (size_t i = from; i < f->s.n_tensors; i++)
-		f->end[i] = name_way(&f->s, f->s.tensor[i], &way, f->pool) && way.n ? tree_add(&f->tree, &way, f->s.tensor[i]) : 0;
+	for (size_t i = from; i < f->s.n_tensors; i++) {
+		f->end[i] = 0;
+		if (i % CHECK_EVERY == 0 && proc_mono_ns() > f->ask->until_ns)
+			f->walk.late = true;
+		if (f->walk.late)
+			continue;
+		if (is_next_item(f, i, &way))
+			way.step[way.n - 1].object = object_of(f, i);
+		else if (!name_way(&f->s, f->s.tensor[i], &way, f->pool))
+			way.n = 0;
+		if (way.n)
+			f->end[i] = tree_add(&f->tree, &way, f->s.tensor[i]);
+	}
 }
 
 /* What tensors have themselves is theirs; then come graphs, which lead to the tensors of others, too. */
@@ -312,18 +339,20 @@ static void choose(struct found *f, uint32_t at)
 		keep(f, at, h);
 }
 
-/* The modules of libraries are many, and hardly ever hold anything. */
+/* Large containers hold data, mostly; the modules of libraries are many, and hardly ever hold anything. */
 static void search(struct found *f, struct pyheap *heap)
 {
-	size_t n;
+	void (*const more[])(struct search *) = {search_large, search_rest};
+	size_t counted = 0;
 
 	search_names(&f->s, heap, f->ask->exception);
-	count(f, 0);
-	n = f->layout.known ? f->s.n_tensors : 0;
-	if (nearly_all(f) || heap->late)
-		return;
-	search_rest(&f->s);
-	count(f, n);
+	for (size_t i = 0;; i++) {
+		count(f, counted);
+		counted = f->layout.known ? f->s.n_tensors : 0;
+		if (nearly_all(f) || heap->late || i == sizeof(more) / sizeof(more[0]))
+			return;
+		more[i](&f->s);
+	}
 }
 
 void holders_search(struct holders *to, const struct holders_ask *ask, struct pyheap *heap, struct pool *pool)
@@ -349,6 +378,9 @@ void holders_search(struct holders *to, const struct holders_ask *ask, struct py
 		heap->late = false;
 		heap->until_ns = ask->until_ns + PROOF_NS;
 		choose(&f, 0);
+		f.least = to->live_bytes / FINE + 1;
+		if (!to->n)
+			choose(&f, 0);
 	} else {
 		to->why = f.s.n_tensors ? "its tensors could not be read" : "no tensors were found in its objects";
 	}

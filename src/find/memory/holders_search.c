@@ -84,7 +84,7 @@ static void follow(struct search *s, uint32_t i)
 	struct node n = s->node[i];
 
 	edges_of(s, &n);
-	for (size_t k = 0; k < s->edges.n; k++)
+	for (size_t k = 0; k < s->edges.n && pyheap_in_time(s->heap, k); k++)
 		put_edge(s, i, &s->edges.list[k]);
 }
 
@@ -95,22 +95,16 @@ static bool has_many(struct search *s, uint64_t object)
 	return pyheap_length(s->heap, object, &n) && n > MANY;
 }
 
-/* Nearest first; large containers after all others. */
+/* Nearest first; large containers wait for search_large(). */
 static void follow_all(struct search *s)
 {
-	s->n_later = 0;
-	for (size_t done = 0; !s->heap->late; done++) {
-		for (; s->next < s->n && !s->heap->late; s->next++) {
-			if (!has_many(s, s->node[s->next].object)) {
-				follow(s, (uint32_t)s->next);
-				continue;
-			}
-			s->later = xgrow(s->later, s->n_later, &s->cap_later, sizeof(*s->later));
-			s->later[s->n_later++] = (uint32_t)s->next;
+	for (; s->next < s->n && !s->heap->late; s->next++) {
+		if (!has_many(s, s->node[s->next].object)) {
+			follow(s, (uint32_t)s->next);
+			continue;
 		}
-		if (done >= s->n_later)
-			return;
-		follow(s, s->later[done]);
+		s->later = xgrow(s->later, s->n_later, &s->cap_later, sizeof(*s->later));
+		s->later[s->n_later++] = (uint32_t)s->next;
 	}
 }
 
@@ -205,9 +199,18 @@ void search_names(struct search *s, struct pyheap *heap, uint64_t exception)
 	search_modules(s, true);
 }
 
+void search_large(struct search *s)
+{
+	for (; s->done < s->n_later && !s->heap->late; s->done++) {
+		follow(s, s->later[s->done]);
+		follow_all(s);
+	}
+}
+
 void search_rest(struct search *s)
 {
 	search_modules(s, false);
+	search_large(s);
 }
 
 void search_release(struct search *s)

@@ -35,7 +35,7 @@ struct search {
 	struct module_dict { uint64_t name, dict; bool user; } *module;
 	size_t n_modules;
 	uint32_t *later;	/* containers with many items */
-	size_t n_later, cap_later;
+	size_t n_later, cap_later, done;
 	size_t next;		/* the first node that was not followed */
 	struct py_edges edges;
 	uint64_t main_dict;
@@ -43,8 +43,9 @@ struct search {
 };
 
 /* From the names of the main module, the frames of the exception, outermost first, those of all threads, and the program's other modules; then
- * from the modules of libraries. */
+ * what large containers among these hold; then from the modules of libraries. */
 void search_names(struct search *s, struct pyheap *heap, uint64_t exception);
+void search_large(struct search *s);
 void search_rest(struct search *s);
 void search_release(struct search *s);
 

@@ -74,10 +74,9 @@ static bool is_address(uint64_t at)
 	return at >= REMOTE_PAGE && at % 8 == 0 && at < 1ull << 48;
 }
 
-/* Called before each of many items. */
-static bool in_time(struct pyheap *h, uint64_t i)
+bool pyheap_in_time(struct pyheap *h, uint64_t step)
 {
-	if (i % CHECK_EVERY == 0 && proc_mono_ns() > h->until_ns)
+	if (step % CHECK_EVERY == 0 && proc_mono_ns() > h->until_ns)
 		h->late = true;
 	return !h->late;
 }
@@ -187,7 +186,7 @@ static void add(struct pyheap *h, struct py_edges *to, uint64_t object, enum py_
 
 static void add_items(struct pyheap *h, struct py_edges *to, uint64_t items, uint64_t n, uint64_t first)
 {
-	for (uint64_t i = 0, item; i < n && in_time(h, i); i++) {
+	for (uint64_t i = 0, item; i < n && pyheap_in_time(h, i); i++) {
 		if (!word(h, items + i * 8, &item))
 			return;
 		add(h, to, item, LINK_ITEM, 0, (uint32_t)(first + i));
@@ -257,7 +256,7 @@ static bool read_entry(struct pyheap *h, const struct entries *e, uint64_t i, ui
 
 static void add_entries(struct pyheap *h, struct py_edges *to, const struct entries *e, enum py_link link)
 {
-	for (uint64_t i = 0, key, value; i < e->n && in_time(h, i); i++) {
+	for (uint64_t i = 0, key, value; i < e->n && pyheap_in_time(h, i); i++) {
 		if (!read_entry(h, e, i, &key, &value))
 			return;
 		if (!value)
@@ -274,7 +273,7 @@ static void add_set(struct pyheap *h, struct py_edges *to, uint64_t set)
 
 	if (!word(h, set + PY_SET_MASK, &mask) || !word(h, set + PY_SET_TABLE, &table))
 		return;
-	for (uint64_t i = 0, key; i <= mask && in_time(h, i); i++) {
+	for (uint64_t i = 0, key; i <= mask && pyheap_in_time(h, i); i++) {
 		if (!word(h, table + i * 16, &key))
 			return;
 		if (key)
@@ -289,7 +288,7 @@ static void add_deque(struct pyheap *h, struct py_edges *to, uint64_t deque)
 	if (!word(h, deque + PY_COUNT, &n) || !word(h, deque + PY_DEQUE_FIRST, &block) ||
 	    !word(h, deque + PY_DEQUE_INDEX, &index) || index >= PY_DEQUE_BLOCK)
 		return;
-	while (done < n && in_time(h, 0)) {
+	while (done < n && pyheap_in_time(h, 0)) {
 		uint64_t more = PY_DEQUE_BLOCK - index < n - done ? PY_DEQUE_BLOCK - index : n - done;
 
 		add_items(h, to, block + 8 + index * 8, more, done);

@@ -77,6 +77,9 @@ struct pyheap {
 void pyheap_open(struct pyheap *h, struct pyproc *p, uint64_t until_ns);
 void pyheap_close(struct pyheap *h);
 
+/* Asked before each of many steps: false when the time is over. */
+bool pyheap_in_time(struct pyheap *h, uint64_t step);
+
 /* NULL: it is no object, as far as can be seen. Valid until the next call. */
 const struct py_type *pyheap_type(struct pyheap *h, uint64_t object);
 
