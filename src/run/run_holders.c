@@ -64,8 +64,8 @@ static void fill(struct cw_holders *to, const struct holders *from)
 
 static void search(const struct process *p, struct cw_holders *to)
 {
-	struct holders_ask ask = {.pid = p->pid, .exception = to->exception, .for_ns = SEARCH_NS,
-				  .until_ns = proc_mono_ns() + SEARCH_NS};
+	struct holders_ask ask = {
+		.pid = p->pid, .exception = to->exception, .for_ns = SEARCH_NS, .until_ns = proc_mono_ns() + SEARCH_NS};
 	struct holders found;
 	struct pool pool = {0};
 	struct trace *t;
@@ -77,6 +77,7 @@ static void search(const struct process *p, struct cw_holders *to)
 	bytes = process_bytes(p, &len);
 	t = bytes ? trace_from_bytes(bytes, len, NULL) : NULL;
 	if (t) {
+		ask.torch_path = trace_header(t)->torch_path;
 		ask.n_blocks = trace_blocks(t, &ask.block);
 		holders_find(&found, &ask, &pool);
 		fill(to, &found);

@@ -171,8 +171,9 @@ static json_t *holders_json(const struct casefile *c)
 
 		json_array_append_new(
 			list, JSON_OF(J_TEXT("path", h->path), J_TEXT("kind", h->kind[0] ? h->kind : NULL),
-				      J_INT_OR_NULL("length", h->length, h->length), J_INT("tensors", h->tensors),
-				      J_INT("blocks", h->blocks), J_INT("bytes", h->bytes), J_INT("graph_bytes", h->graph),
+						    J_INT_OR_NULL("length", h->length, h->length),
+						    J_INT("tensors", h->tensors), J_INT("blocks", h->blocks),
+						    J_INT("bytes", h->bytes), J_INT("graph_bytes", h->graph),
 				      J_IF(h->of.file, J_VALUE("variable_of", line_json(&h->of))),
 				      J_IF(h->made.file, J_VALUE("allocated", line_json(&h->made)))));
 	}

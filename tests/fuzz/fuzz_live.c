@@ -56,9 +56,10 @@ static void read_stack(struct pyproc *p, uint64_t state, struct pool *pool)
 /* The second word is taken for the exception that ends the program, some addresses for blocks of PyTorch's. */
 static void read_heap(struct pyproc *p, struct pool *pool, const uint8_t *data, size_t size)
 {
-	static const struct cw_allocation made[] = {{.addr = AT, .size = 512}, {.addr = AT + 0x800, .size = 1 << 20}, {.addr = 1ull << 40, .size = 512}};
+	static const struct cw_allocation made[] = {
+		{.addr = AT, .size = 512}, {.addr = AT + 0x800, .size = 1 << 20}, {.addr = 1ull << 40, .size = 512}};
 	static const struct cw_allocation *const block[] = {&made[0], &made[1], &made[2]};
-	struct holders_ask ask = {.until_ns = UINT64_MAX / 2, .block = block, .n_blocks = 3};
+	struct holders_ask ask = {.torch_path = "", .until_ns = UINT64_MAX / 2, .block = block, .n_blocks = 3};
 	struct holders found;
 	struct pyheap h;
 

@@ -345,7 +345,7 @@ static void search(struct found *f, struct pyheap *heap)
 	void (*const more[])(struct search *) = {search_large, search_rest};
 	size_t counted = 0;
 
-	search_names(&f->s, heap, f->ask->exception);
+	search_names(&f->s, heap, f->ask->exception, f->ask->torch_path);
 	for (size_t i = 0;; i++) {
 		count(f, counted);
 		counted = f->layout.known ? f->s.n_tensors : 0;
@@ -365,7 +365,8 @@ void holders_search(struct holders *to, const struct holders_ask *ask, struct py
 	f.least = to->live_bytes / SHARE + 1;
 	f.tree.of_block = xcalloc(ask->n_blocks + 1, sizeof(*f.tree.of_block));
 	f.tree.branch = xgrow(NULL, 0, &f.tree.cap, sizeof(*f.tree.branch));
-	f.tree.branch[f.tree.n++] = (struct branch){.text = "", .parent = NO_BRANCH, .child = NO_BRANCH, .next = NO_BRANCH};
+	f.tree.branch[f.tree.n++] =
+		(struct branch){.text = "", .parent = NO_BRANCH, .child = NO_BRANCH, .next = NO_BRANCH};
 	f.walk = (struct graph_walk){.layout = &f.layout, .heap = heap, .until_ns = ask->until_ns};
 	heap->until_ns = ask->until_ns - ask->for_ns / 3;	/* the rest is for graphs */
 	search(&f, heap);

@@ -43,6 +43,7 @@ struct holders {
 struct holders_ask {
 	pid_t pid;
 	uint64_t exception;	/* the object that ends the program; 0 = it runs */
+	const char *torch_path;	/* where libtorch was loaded from; "" = not known */
 	uint64_t until_ns, for_ns;	/* CLOCK_MONOTONIC, and how long that is from now */
 	const struct cw_allocation *const *block;	/* in use, by address */
 	size_t n_blocks;

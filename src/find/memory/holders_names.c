@@ -36,15 +36,6 @@ static bool is_number(const char *text)
 	return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* A module's own dictionaries: their entries are its attributes. */
-static bool is_module_part(struct search *s, const struct node *n)
-{
-	char name[32];
-
-	return n->link == LINK_ATTRIBUTE && text_of(s, n->name, name, sizeof(name)) &&
-	       (!strcmp(name, "_modules") || !strcmp(name, "_parameters") || !strcmp(name, "_buffers"));
-}
-
 static const char *attribute(struct search *s, uint64_t name, struct pool *pool)
 {
 	char text[128];
@@ -196,10 +187,10 @@ bool name_way(struct search *s, uint32_t node, struct name_way *to, struct pool 
 		return false;
 	for (size_t k = n - 1; k-- > 0;) {
 		const struct node *it = &s->node[way[k]], *parent = &s->node[it->parent];
-		bool of_part = is_module_part(s, parent);
+		bool of_part = it->parent != NO_NODE && search_is_module_part(s, it->parent);
 		const char *text;
 
-		if (is_module_part(s, it)) {
+		if (search_is_module_part(s, way[k])) {
 			if (inside == SIZE_MAX)
 				inside = to->n;
 			continue;

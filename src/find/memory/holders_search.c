@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "case/line.h"
 
 #define NODES_MAX	(4u << 20)
 #define MANY		10000u	/* items: others may be found sooner */
@@ -46,6 +47,37 @@ static bool put_node(struct search *s, struct node n)
 	return true;
 }
 
+bool search_is_module_part(struct search *s, uint32_t i)
+{
+	const struct node *n = &s->node[i];
+	char name[32];
+
+	return n->link == LINK_ATTRIBUTE && n->name && pyproc_text(s->heap->p, n->name, name, sizeof(name)) &&
+	       (!strcmp(name, "_modules") || !strcmp(name, "_parameters") || !strcmp(name, "_buffers"));
+}
+
+static bool leads_through(const struct search *s, uint32_t from, uint32_t node)
+{
+	while (from != NO_NODE && from != node)
+		from = s->node[from].parent;
+	return from == node;
+}
+
+/* A parameter is its module's, although an optimizer's list of them may be nearer. */
+static void claim(struct search *s, uint32_t parent, const struct py_edge *e)
+{
+	uint32_t i = map_find(&s->seen, map_hash(e->to), same_object, s->node, &e->to);
+
+	if (i == MAP_NONE || s->node[i].parent == NO_NODE || s->node[i].parent == parent ||
+	    !search_is_module_part(s, parent) || search_is_module_part(s, s->node[i].parent) ||
+	    leads_through(s, parent, i))
+		return;
+	s->node[i].parent = parent;
+	s->node[i].name = e->name;
+	s->node[i].at = e->at;
+	s->node[i].link = (uint8_t)e->link;
+}
+
 static void put_edge(struct search *s, uint32_t parent, const struct py_edge *e)
 {
 	const struct py_type *t = pyheap_type(s->heap, e->to);
@@ -54,8 +86,13 @@ static void put_edge(struct search *s, uint32_t parent, const struct py_edge *e)
 	if ((kind == PY_DICT && is_module_dict(s, e->to)) ||
 	    (kind == PY_MODULE && is_module_dict(s, pyheap_module_dict(s->heap, e->to))))
 		return;
-	if (!put_node(s, (struct node){.object = e->to, .name = e->name, .parent = parent, .at = e->at, .link = (uint8_t)e->link}))
+	if (!put_node(s,
+		      (struct node){
+			      .object = e->to, .name = e->name, .parent = parent, .at = e->at, .link = (uint8_t)e->link})) {
+		if (kind == PY_TENSOR)
+			claim(s, parent, e);
 		return;
+	}
 	if (kind == PY_TENSOR) {
 		s->tensor = xgrow(s->tensor, s->n_tensors, &s->cap_tensors, sizeof(*s->tensor));
 		s->tensor[s->n_tensors++] = (uint32_t)(s->n - 1);
@@ -117,13 +154,26 @@ static void follow_root(struct search *s, struct node root)
 }
 
 /* Not one that came with Python or was installed. */
+static bool is_users_file(const struct search *s, const char *path)
+{
+	return frame_owner(path, s->torch_path) == OWNER_USER;
+}
+
 static bool is_users(struct search *s, uint64_t dict)
 {
 	uint64_t file = pyheap_lookup(s->heap, dict, "__file__", IMPORT_KEYS);
 	char path[1024];
 
-	return file && pyproc_text(s->heap->p, file, path, sizeof(path)) && !strstr(path, "/site-packages/") &&
-	       !strstr(path, "/dist-packages/") && !strstr(path, "/lib/python3") && !strstr(path, "/torch/");
+	return file && pyproc_text(s->heap->p, file, path, sizeof(path)) && is_users_file(s, path);
+}
+
+static bool is_users_code(struct search *s, uint64_t code)
+{
+	uint64_t file = 0;
+	char path[1024];
+
+	return remote_word(s->heap->p->r, code + s->heap->p->l.filename, &file) && file &&
+	       pyproc_text(s->heap->p, file, path, sizeof(path)) && is_users_file(s, path);
 }
 
 static size_t list_modules(struct search *s, struct module_dict *list)
@@ -139,7 +189,8 @@ static size_t list_modules(struct search *s, struct module_dict *list)
 		const struct py_edge e = s->edges.list[i];
 		uint64_t dict = pyheap_module_dict(s->heap, e.to);
 
-		if (!dict || map_put(&s->dicts, map_hash(dict), same_number, s->dict, &dict, (uint32_t)s->n_dicts) != s->n_dicts)
+		if (!dict ||
+		    map_put(&s->dicts, map_hash(dict), same_number, s->dict, &dict, (uint32_t)s->n_dicts) != s->n_dicts)
 			continue;
 		s->dict = xgrow(s->dict, s->n_dicts, &s->cap_dicts, sizeof(*s->dict));
 		s->dict[s->n_dicts++] = dict;
@@ -159,44 +210,55 @@ static void search_modules(struct search *s, bool users)
 			follow_root(s, (struct node){.object = list[i].dict, .name = list[i].name, .root = ROOT_MODULE});
 }
 
-static void search_exception(struct search *s, uint64_t exception)
+static void search_traceback(struct search *s, const uint64_t *frame, size_t n, bool users)
 {
-	uint64_t frame[TRACEBACK_MAX];
-	size_t n = pyheap_traceback(s->heap, exception, frame, TRACEBACK_MAX);
+	struct py_raw raw;
 
 	for (size_t i = 0; i < n; i++)
-		follow_root(s, (struct node){.object = frame[i], .root = ROOT_FRAME});
-	follow_root(s, (struct node){.object = exception, .root = ROOT_EXCEPTION});
+		if (pyheap_frame(s->heap, frame[i], &raw) && is_users_code(s, raw.code) == users)
+			follow_root(s, (struct node){.object = frame[i], .root = ROOT_FRAME});
 }
 
-static void search_threads(struct search *s)
+static void search_thread(struct search *s, const struct py_walked *w, bool users)
+{
+	for (size_t k = w->n; k-- > 0;) {
+		if (is_users_code(s, w->raw[k].code) != users)
+			continue;
+		s->raw = xgrow(s->raw, s->n_raw, &s->cap_raw, sizeof(*s->raw));
+		s->raw[s->n_raw] = w->raw[k];
+		follow_root(s, (struct node){.object = w->raw[k].frame, .at = (uint32_t)s->n_raw++, .root = ROOT_VARIABLES});
+	}
+}
+
+static void search_threads(struct search *s, bool users)
 {
 	static struct py_walked w;
 	struct py_thread thread[THREADS_MAX];
 	bool whole;
 	size_t n = pyproc_threads(s->heap->p, thread, THREADS_MAX, &whole);
 
-	for (size_t i = 0; i < n; i++) {
-		if (!pyproc_walk(s->heap->p, thread[i].state, &w))
-			continue;
-		for (size_t k = w.n; k-- > 0;) {
-			s->raw = xgrow(s->raw, s->n_raw, &s->cap_raw, sizeof(*s->raw));
-			s->raw[s->n_raw] = w.raw[k];
-			follow_root(s, (struct node){.object = w.raw[k].frame, .at = (uint32_t)s->n_raw++, .root = ROOT_VARIABLES});
-		}
-	}
+	for (size_t i = 0; i < n; i++)
+		if (pyproc_walk(s->heap->p, thread[i].state, &w))
+			search_thread(s, &w, users);
 }
 
-void search_names(struct search *s, struct pyheap *heap, uint64_t exception)
+void search_names(struct search *s, struct pyheap *heap, uint64_t exception, const char *torch_path)
 {
-	*s = (struct search){.heap = heap};
+	uint64_t frame[TRACEBACK_MAX];
+	size_t n;
+
+	*s = (struct search){.heap = heap, .torch_path = torch_path};
 	s->module = xcalloc(MODULES_MAX, sizeof(*s->module));
 	s->n_modules = list_modules(s, s->module);
 	follow_root(s, (struct node){.object = s->main_dict, .root = ROOT_MODULE});
-	if (exception)
-		search_exception(s, exception);
-	search_threads(s);
-	search_modules(s, true);
+	n = exception ? pyheap_traceback(heap, exception, frame, TRACEBACK_MAX) : 0;
+	for (int users = 1; users >= 0; users--) {
+		search_traceback(s, frame, n, users);
+		search_threads(s, users);
+		if (users)
+			search_modules(s, true);
+	}
+	follow_root(s, (struct node){.object = exception, .root = ROOT_EXCEPTION});
 }
 
 void search_large(struct search *s)

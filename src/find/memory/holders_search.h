@@ -22,6 +22,7 @@ struct node {
 
 struct search {
 	struct pyheap *heap;
+	const char *torch_path;	/* as frame_owner() wants it */
 	struct node *node;
 	size_t n, cap;
 	struct map seen;
@@ -42,12 +43,15 @@ struct search {
 	bool full;		/* there are more objects than are kept */
 };
 
-/* From the names of the main module, the frames of the exception, outermost first, those of all threads, and the program's other modules; then
+/* From the names of the main module, the program's frames in the exception, outermost first, and in all threads, its other modules, and the frames of libraries; then
  * what large containers among these hold; then from the modules of libraries. */
-void search_names(struct search *s, struct pyheap *heap, uint64_t exception);
+void search_names(struct search *s, struct pyheap *heap, uint64_t exception, const char *torch_path);
 void search_large(struct search *s);
 void search_rest(struct search *s);
 void search_release(struct search *s);
+
+/* Is it a dictionary in which a module of PyTorch keeps its parts? */
+bool search_is_module_part(struct search *s, uint32_t node);
 
 /* Is the link from its parent still there? */
 bool search_holds(struct search *s, uint32_t node);

@@ -76,8 +76,8 @@ static void learn_table(struct tensor_layout *l, uint64_t object)
 		l->table[l->n_tables++] = table;
 }
 
-void tensor_layout_learn(struct tensor_layout *l, struct remote *r, const struct cw_allocation *const *block, size_t n_blocks,
-			 const uint64_t *object, size_t n)
+void tensor_layout_learn(struct tensor_layout *l, struct remote *r, const struct cw_allocation *const *block,
+			 size_t n_blocks, const uint64_t *object, size_t n)
 {
 	votes v;
 

@@ -28,8 +28,8 @@ struct tensor_layout {
 };
 
 /* `object`: some tensors' objects, not all of which need be on a GPU. */
-void tensor_layout_learn(struct tensor_layout *l, struct remote *r, const struct cw_allocation *const *block, size_t n_blocks,
-			 const uint64_t *object, size_t n);
+void tensor_layout_learn(struct tensor_layout *l, struct remote *r, const struct cw_allocation *const *block,
+			 size_t n_blocks, const uint64_t *object, size_t n);
 
 /* The index of the block that the tensor's storage is; SIZE_MAX: it is in none. */
 size_t tensor_block(const struct tensor_layout *l, uint64_t object);

@@ -27,8 +27,12 @@ static void take(struct casefile *c, const struct trace *t, const struct cw_hold
 {
 	c->holders[c->n_holders++] = (struct holder_seen){
 		.path = pool_strdup(c->pool, h->path), .kind = pool_strdup(c->pool, h->kind), .length = h->length,
-		.bytes = h->bytes, .graph = h->graph, .tensors = h->tensors, .blocks = h->blocks,
-		.of = frame_line(c, t, h), .made = made_line(c, t, h->stack)};
+							  .bytes = h->bytes,
+							  .graph = h->graph,
+							  .tensors = h->tensors,
+							  .blocks = h->blocks,
+							  .of = frame_line(c, t, h),
+							  .made = made_line(c, t, h->stack)};
 }
 
 static bool was_made_at(const struct casefile *c, const struct holder_seen *h, const char *line)
@@ -73,8 +77,8 @@ static const char *words(const struct casefile *c, const struct holder_seen *h)
 	if (!h->of.file)
 		return pool_printf(c->pool, "`%s`%s", h->path, kind);
 	if (!strcmp(first, h->path))
-		return pool_printf(c->pool, "`%s`%s (a variable of %s(), %s:%u)", h->path, kind, h->of.function, h->of.shown,
-				   h->of.number);
+		return pool_printf(c->pool, "`%s`%s (a variable of %s(), %s:%u)", h->path, kind, h->of.function,
+				   h->of.shown, h->of.number);
 	return pool_printf(c->pool, "`%s`%s (`%s` is a variable of %s(), %s:%u)", h->path, kind, first, h->of.function,
 			   h->of.shown, h->of.number);
 }

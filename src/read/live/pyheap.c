@@ -156,7 +156,8 @@ const struct py_type *pyheap_type(struct pyheap *h, uint64_t object)
 
 	if (!is_address(object) || !word(h, object + PY_TYPE, &at))
 		return NULL;
-	i = map_put(&h->types, map_hash(at), same_type, h->type, &at, h->n_types < TYPES_MAX ? (uint32_t)h->n_types : MAP_NONE);
+	i = map_put(&h->types, map_hash(at), same_type, h->type, &at,
+		    h->n_types < TYPES_MAX ? (uint32_t)h->n_types : MAP_NONE);
 	if (i == MAP_NONE)
 		return NULL;
 	if (i == h->n_types) {
@@ -303,7 +304,8 @@ static uint64_t tuple_item(struct pyheap *h, uint64_t tuple, uint64_t i)
 {
 	uint64_t n = 0, item = 0;
 
-	if (!is_address(tuple) || !word(h, tuple + PY_COUNT, &n) || i >= n || !word(h, tuple + PY_TUPLE_ITEMS + i * 8, &item))
+	if (!is_address(tuple) || !word(h, tuple + PY_COUNT, &n) || i >= n ||
+	    !word(h, tuple + PY_TUPLE_ITEMS + i * 8, &item))
 		return 0;
 	return item;
 }
@@ -438,8 +440,8 @@ static void add_closure(struct pyheap *h, struct py_edges *to, uint64_t function
 	for (uint64_t i = 0; i < n; i++) {
 		cell = tuple_item(h, closure, i);
 		if (cell)
-			add(h, to, behind_cell(h, cell), LINK_CLOSED, all >= n ? variable_name(h, code, all - n + i) : 0,
-			    (uint32_t)i);
+			add(h, to, behind_cell(h, cell), LINK_CLOSED,
+			    all >= n ? variable_name(h, code, all - n + i) : 0, (uint32_t)i);
 	}
 }
 

@@ -64,8 +64,8 @@ struct py_edges {
 
 struct pyheap {
 	struct pyproc *p;
-	uint16_t modules, keys, generator, generator_state, names, cell_names, free_names, code, closure, traceback, frame,
-		frame_locals;
+	uint16_t modules, keys, generator, generator_state, names, cell_names, free_names, code, closure, traceback,
+		frame, frame_locals;
 	uint64_t until_ns;	/* CLOCK_MONOTONIC: reading ends then */
 	bool late;		/* it did */
 	struct pool pool;
