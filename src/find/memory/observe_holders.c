@@ -69,18 +69,18 @@ static const char *kind_words(const struct casefile *c, const struct holder_seen
 			 : pool_printf(c->pool, ", %s %s", article, h->kind);
 }
 
-/* "`trainer.metrics.history`, a list of 131 (`trainer` is a variable of main(), train.py:88)" */
+/* "`trainer.metrics.history`, a list of 131 (`trainer` is a variable of main(), train.py:88)," */
 static const char *words(const struct casefile *c, const struct holder_seen *h)
 {
-	const char *first = pool_copy(c->pool, h->path, strcspn(h->path, ".[ ")), *kind = kind_words(c, h);
+	const char *first = pool_copy(c->pool, h->path, strcspn(h->path, ".[ ")), *kind = kind_words(c, h), *of = "";
+	const char *place = h->of.file ? pool_printf(c->pool, "a variable of %s(), %s:%u", h->of.function, h->of.shown, h->of.number)
+				       : NULL;
 
-	if (!h->of.file)
-		return pool_printf(c->pool, "`%s`%s", h->path, kind);
-	if (!strcmp(first, h->path))
-		return pool_printf(c->pool, "`%s`%s (a variable of %s(), %s:%u)", h->path, kind, h->of.function,
-				   h->of.shown, h->of.number);
-	return pool_printf(c->pool, "`%s`%s (`%s` is a variable of %s(), %s:%u)", h->path, kind, first, h->of.function,
-			   h->of.shown, h->of.number);
+	if (place && !strcmp(first, h->path))
+		of = pool_printf(c->pool, " (%s)", place);
+	else if (place)
+		of = pool_printf(c->pool, " (`%s` is %s)", first, place);
+	return pool_printf(c->pool, "`%s`%s%s%s", h->path, kind, of, *kind ? "," : "");
 }
 
 void observe_holders(struct casefile *c, const struct trace *t)
