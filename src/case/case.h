@@ -209,7 +209,8 @@ struct casefile {
 	bool tensors_late;	/* as they were when the failure was noticed */
 	struct holder_seen *holders;	/* the most bytes first */
 	size_t n_holders;
-	bool holders_whole;	/* all objects of the program were looked at */
+	bool holders_whole;	/* all objects of the program were looked at, or enough to explain the memory */
+	uint64_t unheld_bytes, unheld_blocks;	/* live, but none of the objects leads there: C++ alone keeps it */
 	struct waiting *waiting;	/* the longest wait first */
 	size_t n_waiting;
 	const struct ledger *ledger;	/* NULL = not known who held the memory */

@@ -190,6 +190,9 @@ static json_t *memory_json(const struct casefile *c)
 	JSON_ADD(j, J_VALUE("fits", fact_known(c, FACT_oom_fits_percent) ? facts_json(c, "memory.fits") : json_null()),
 		 J_VALUE("would_fit", fact_true(c, FACT_room_known) ? facts_json(c, "memory.would_fit") : json_null()),
 		 J_IF(c->n_holders, J_VALUE("holders", holders_json(c))),
+		 J_IF(c->n_holders,
+		      J_VALUE("unheld", JSON_OF(J_INT("bytes", c->unheld_bytes), J_INT("blocks", c->unheld_blocks),
+						J_BOOL("whole", c->holders_whole)))),
 		 J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));
 	return j;
 }

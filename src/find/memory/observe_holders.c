@@ -40,21 +40,22 @@ static bool was_made_at(const struct casefile *c, const struct holder_seen *h, c
 	return h->made.file && line[0] && !strcmp(pool_printf(c->pool, "%s:%u", h->made.shown, h->made.number), line);
 }
 
-/* The one that has what the line to blame has allocated; where graphs are left, the one that has most of those. */
-static const struct holder_seen *main_holder(const struct casefile *c)
+/* The one that has what the line to blame has allocated; where graphs are left, the one that has most of those; else the largest. NULL: none
+ * of them may be to blame. */
+static const struct holder_seen *main_holder(const struct casefile *c, uint64_t all)
 {
-	const struct holder_seen *best = &c->holders[0];
+	const struct holder_seen *largest = &c->holders[0], *best = NULL;
+	bool grows = fact_true(c, FACT_grow_is), graphs = fact_number(c, FACT_graph_kept, 0) > 0;
 
-	if (fact_true(c, FACT_grow_is)) {
-		for (size_t i = 0; i < c->n_holders; i++)
-			if (was_made_at(c, &c->holders[i], fact_text(c, FACT_grow_line)))
-				return &c->holders[i];
-		return best;
-	}
-	for (size_t i = 1; fact_number(c, FACT_graph_kept, 0) > 0 && i < c->n_holders; i++)
-		if (c->holders[i].graph > best->graph)
+	for (size_t i = 0; grows && i < c->n_holders; i++)
+		if (was_made_at(c, &c->holders[i], fact_text(c, FACT_grow_line)))
+			return &c->holders[i];
+	for (size_t i = 0; graphs && i < c->n_holders; i++)
+		if (c->holders[i].graph > (best ? best->graph : 0))
 			best = &c->holders[i];
-	return best;
+	if (best)
+		return best;
+	return (grows || graphs) && largest->bytes < all / 2 ? NULL : largest;
 }
 
 static const char *kind_words(const struct casefile *c, const struct holder_seen *h)
@@ -94,7 +95,11 @@ void observe_holders(struct casefile *c, const struct trace *t)
 	c->holders_whole = found.whole;
 	for (uint32_t i = 0; i < found.n; i++)
 		take(c, t, &found.list[i]);
-	h = main_holder(c);
+	c->unheld_bytes = found.live_bytes > found.bytes ? found.live_bytes - found.bytes : 0;
+	c->unheld_blocks = found.live_blocks > found.blocks ? found.live_blocks - found.blocks : 0;
+	h = main_holder(c, found.live_bytes);
+	if (!h)
+		return;
 	fact_set_flag(c, FACT_holder_is, true);
 	fact_set_text(c, FACT_holder_path, h->path);
 	fact_set_text(c, FACT_holder_named, words(c, h));
