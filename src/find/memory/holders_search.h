@@ -43,8 +43,8 @@ struct search {
 	bool full;		/* there are more objects than are kept */
 };
 
-/* From the names of the main module, the program's frames in the exception, outermost first, and in all threads, its other modules, and the frames of libraries; then
- * what large containers among these hold; then from the modules of libraries. */
+/* From the names of the main module, the program's frames in the exception, outermost first, and in all threads, its other modules, and the
+ * frames of libraries; then what large containers among these hold; then from the modules of libraries. */
 void search_names(struct search *s, struct pyheap *heap, uint64_t exception, const char *torch_path);
 void search_large(struct search *s);
 void search_rest(struct search *s);
