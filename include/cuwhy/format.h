@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	11	/* raised when something was added */
+#define CW_MINOR	12	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -66,7 +66,8 @@
 	X(28, GUARD,      "what `cuwhy run --guard` did: struct cw_guard") \
 	X(29, TENSORS,    "tensors in the frames of the exception that ended the program: struct cw_tensor[]") \
 	X(30, HANDLERS,   "what would have caught an exception at each failure: struct cw_failure_handlers[]") \
-	X(31, PRINTED,    "what the driver and the kernels printed: struct cw_printed")
+	X(31, PRINTED,    "what the driver and the kernels printed: struct cw_printed") \
+	X(32, HOLDERS,    "which Python objects kept PyTorch's blocks: struct cw_holders")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -499,6 +500,37 @@ struct cw_tensor {
 	int64_t dim[CW_TENSOR_DIMS];
 };
 
+/* Since 2.12: the objects of the program that keep its tensors alive, when an out-of-memory error ends it. The recorder asks and waits, for a
+ * second at most; `cuwhy run` reads the objects from outside and writes everything but the first two fields. */
+#define CW_HOLDERS		8
+#define CW_HOLDERS_WAIT_NS	1000000000u
+enum cw_holders_state { CW_HOLDERS_ASKED, CW_HOLDERS_DONE, CW_HOLDERS_TOO_LATE };
+
+struct cw_holder {
+	uint64_t bytes, graph;		/* of its blocks; of these, by way of autograd graphs and gradients */
+	uint64_t length;		/* items of the object, 0 = it has none, or there are many such objects */
+	uint32_t tensors, blocks;
+	uint32_t stack;			/* where most of these bytes were allocated; 0 = at several places */
+	uint32_t line;			/* of the frame whose variable the path begins with; 0 = it begins with a module's */
+	char kind[48];			/* of the object: the name of its class */
+	char function[96], file[256];
+	char path[320];			/* "trainer.metrics.history" */
+};
+
+struct cw_holders {
+	uint64_t asked_ns;		/* CLOCK_MONOTONIC */
+	uint64_t exception;		/* the address of the Python object */
+	uint32_t state;			/* enum cw_holders_state; written last. TOO_LATE: the recorder waited no longer */
+	uint32_t n;
+	uint64_t took_ns;
+	uint64_t live_bytes, live_blocks;	/* PyTorch's blocks in use, and those of tensors that were found */
+	uint64_t bytes, blocks;
+	uint64_t objects;
+	uint32_t whole, pad;		/* whole: all objects were looked at */
+	char why[96];			/* why there is nothing; "" = it was looked for */
+	struct cw_holder list[CW_HOLDERS];	/* the most bytes first; each block is counted once */
+};
+
 /* An allocation site: a line, a kind, a device. Kept for the whole run, so that totals outlive the blocks. */
 #define CW_SITE_BACKWARD	1u	/* allocated while an autograd node ran */
 #define CW_SITE_GRADIENT	2u	/* by the node that accumulates gradients */
@@ -894,6 +926,7 @@ struct cw_failure {
 /* Recorder -> `cuwhy run`: one message per segment, with its memfd attached (SCM_RIGHTS). */
 #define CW_HELLO_MAGIC 0x79687763u
 #define CW_WAKE_MAGIC	0x6b617763u	/* without a memfd: out of memory, see what holds the GPU's memory */
+#define CW_HOLDERS_MAGIC 0x6f687763u	/* likewise: see what keeps its tensors alive (struct cw_holders) */
 struct cw_hello {
 	uint32_t magic;
 	uint32_t pid;
@@ -939,6 +972,8 @@ _Static_assert(sizeof(struct cw_range) == 16, "part of the file format");
 _Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");
 _Static_assert(sizeof(struct cw_printed_line) == 1024, "part of the file format");
 _Static_assert(sizeof(struct cw_printed) == 64 + 18 * 1024, "part of the file format");
+_Static_assert(sizeof(struct cw_holder) == 40 + 720, "part of the file format");
+_Static_assert(sizeof(struct cw_holders) == 176 + CW_HOLDERS * 760, "part of the file format");
 _Static_assert(sizeof(struct cw_guard) == 16 + 18 * 8 + 256, "part of the file format");
 
 #endif

@@ -129,6 +129,17 @@ struct tensor_seen {
 	bool used;		/* the line at `where` has its name */
 };
 
+/* A Python object that keeps tensors alive. */
+struct holder_seen {
+	const char *path;	/* "trainer.metrics.history" */
+	const char *kind;	/* "list"; "" = there are several such objects */
+	uint64_t length;	/* items; 0 = it has none */
+	uint64_t bytes, graph;	/* graph: of these, by way of autograd graphs and gradients */
+	uint32_t tensors, blocks;
+	struct line of;		/* whose variable the path begins with; `file` NULL = a module's */
+	struct line made;	/* where most of the bytes were allocated; `file` NULL = at several places */
+};
+
 /* A thread that waited too long for the GPU. */
 struct waiting {
 	uint32_t tid;
@@ -196,6 +207,10 @@ struct casefile {
 	struct tensor_seen *tensors;	/* of the function at `where` */
 	size_t n_tensors;
 	bool tensors_late;	/* as they were when the failure was noticed */
+	struct holder_seen *holders;	/* the most bytes first */
+	size_t n_holders;
+	bool holders_whole;	/* all objects of the program were looked at, or enough to explain the memory */
+	uint64_t unheld_bytes, unheld_blocks;	/* live, but none of the objects leads there: C++ alone keeps it */
 	struct waiting *waiting;	/* the longest wait first */
 	size_t n_waiting;
 	const struct ledger *ledger;	/* NULL = not known who held the memory */

@@ -160,6 +160,7 @@ static void note_exception(void *value, uint32_t number)
 	py.f.PyErr_Clear();
 	tb = py.f.PyException_GetTraceback(value);
 	tensors_note(tb);
+	holders_consider(f.what, f.text);
 	f.stack = tb ? traceback_stack(tb) : 0;
 	fail_note(&f);
 }
@@ -322,8 +323,10 @@ static int audit(const char *event, void *args, void *data)
 	}
 	value = py.f.PyTuple_GetItem(args, 2);
 	/* it is None when an exception is reported without a value, and a program may raise this event with anything */
-	if (is_a(value, IS_EXCEPTION))
+	if (is_a(value, IS_EXCEPTION)) {
 		note_chain(value, 0);
+		holders_ask(value);
+	}
 	rec_leave();
 	return 0;
 }

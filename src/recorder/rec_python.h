@@ -141,6 +141,10 @@ const void *const *loops_stack(const char *frame, uint32_t number);
 /* The traceback of an exception that ends the program; GIL held (rec_python_tensors.c). */
 void tensors_note(void *tb);
 
+/* Did PyTorch run out of memory in one of the exceptions that end the program? Then `cuwhy run` is asked what keeps its tensors alive. */
+void holders_consider(const char *type, const char *text);
+void holders_ask(const void *exception);
+
 struct raw_frame { const char *code, *frame; uint64_t instr; };
 
 /* Innermost frame first. Returns their number, with WALK_CUT if there are more; -1 if memory could not be read. */

@@ -104,24 +104,39 @@ static int dial(int flags)
 	return dial_name(&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n), flags);
 }
 
-void probe_wake(void)
+/* One message without a memfd. `allow` is told, before, who will get it; or NULL. */
+static bool send_word(uint32_t magic, void (*allow)(pid_t reader))
 {
-	struct cw_hello wake = {.magic = CW_WAKE_MAGIC, .pid = rec.pid, .start_mono_ns = rec_start_ns};
-	uint64_t now = rec_mono_ns(), last = atomic_load_explicit(&segments.woke_ns, memory_order_relaxed);
-	struct signals signals;
-	int saved = errno, s;
+	struct cw_hello word = {.magic = magic, .pid = rec.pid, .start_mono_ns = rec_start_ns};
+	struct signals signals = signals_block();	/* as in segment_at */
+	int saved = errno, s = sandbox_is_new() ? -1 : dial(SOCK_NONBLOCK);
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	bool sent = false;
 
-	/* a program that keeps retrying causes one query a second, and the last one is recent enough */
-	if ((last && now - last < WAKE_NS) || !atomic_compare_exchange_strong(&segments.woke_ns, &last, now))
-		return;
-	signals = signals_block();	/* as in segment_at */
-	s = sandbox_is_new() ? -1 : dial(SOCK_NONBLOCK);
 	if (s >= 0) {
-		send(s, &wake, sizeof(wake), MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (allow && getsockopt(s, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
+			allow(who.pid);
+		sent = send(s, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(word);
 		close(s);
 	}
 	signals_unblock(&signals);
 	errno = saved;
+	return sent;
+}
+
+void probe_wake(void)
+{
+	uint64_t now = rec_mono_ns(), last = atomic_load_explicit(&segments.woke_ns, memory_order_relaxed);
+
+	/* a program that keeps retrying causes one query a second, and the last one is recent enough */
+	if ((!last || now - last >= WAKE_NS) && atomic_compare_exchange_strong(&segments.woke_ns, &last, now))
+		send_word(CW_WAKE_MAGIC, NULL);
+}
+
+bool holders_wake(void (*allow)(pid_t reader))
+{
+	return send_word(CW_HOLDERS_MAGIC, allow);
 }
 
 static bool hand_over(int fd, uint32_t off, uint32_t len)

@@ -11,6 +11,7 @@
 
 bool segments_start(uint64_t cap, uint32_t first);	/* reserves, maps and hands over the first segment */
 void probe_wake(void);	/* tells `cuwhy run` that memory ran out; never blocks */
+bool holders_wake(void (*allow)(pid_t reader));	/* asks it what keeps tensors alive; false: it was not told */
 bool tables_start(void);
 
 /* Zeroed memory private to this process, its first 2 MiB in one huge page if possible; NULL = out of memory. */

@@ -147,6 +147,7 @@ static bool run_step(struct run *r, const struct keeper *self, int wait_ms)
 	free(p);
 	alone = !hear_news(r, self);
 	server_step(&r->server, proc_mono_ns());
+	holders_step(&r->server);
 	sampler_step(&r->sampler, &r->server);
 	hang_step(&r->hang, &r->server, &r->child, self);
 	events_step(&r->store, &r->server);

@@ -138,6 +138,7 @@ struct process {
 	bool put_off;		/* it may be the victim of a process that has not ended yet */
 	struct process_hang hang;
 	struct process_events events;
+	bool holders_asked;	/* it ends, and waits for holders_step() */
 	enum sample_state sample;	/* its result is end.usage, owned by the sampler */
 	struct ram_state ram;	/* host memory at the last out-of-memory; end.ram points to it, or is NULL */
 };
@@ -335,6 +336,9 @@ bool sampler_pending(const struct server *s);	/* a result is still to come */
 void sampler_release(struct sampler *m);
 
 #define HANG_LOAD_NS	60000000000ull
+
+/* Answers processes that end and want to know what keeps their tensors alive: they wait for it. */
+void holders_step(struct server *s);
 
 struct hang {
 	uint64_t limit_ns;	/* 0 = off */

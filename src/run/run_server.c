@@ -254,29 +254,45 @@ static bool segment_ok(const struct cw_hello *h, int fd)
 	return h->magic == CW_HELLO_MAGIC && h->len > 0 && h->off <= UINT32_MAX - h->len && is_sealed_memfd(fd, h->len);
 }
 
-/* A known process ran out of memory: sample who holds the GPU now. */
-static void take_wake(struct server *s, int client, const struct cw_hello *h)
+/* The process that sent this; NULL: it is not known. */
+static struct process *sender(struct server *s, int client, const struct cw_hello *h)
 {
 	struct ucred who;
 	socklen_t len = sizeof(who);
-	size_t i;
 	pid_t pid;
 
 	if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0)
-		return;
+		return NULL;
 	pid = who.pid > 0 ? who.pid : (pid_t)h->pid;
-	for (i = s->n_processes; i-- > 0;) {
-		if (s->process[i]->pid != pid || s->process[i]->start_ns != h->start_mono_ns)
-			continue;
-		if (!s->process[i]->judged && !s->process[i]->elsewhere) {
-			run_ram_look(&s->process[i]->ram, pid, s->sim);
-			s->process[i]->end.ram = &s->process[i]->ram;
-		}
-		/* a sample already in progress covers this moment, too */
-		if (!s->process[i]->judged && s->process[i]->sample == SAMPLE_NONE)
-			s->process[i]->sample = SAMPLE_WANTED;
+	for (size_t i = s->n_processes; i-- > 0;)
+		if (s->process[i]->pid == pid && s->process[i]->start_ns == h->start_mono_ns)
+			return s->process[i];
+	return NULL;
+}
+
+/* A known process ran out of memory: sample who holds the GPU now. */
+static void take_wake(struct server *s, int client, const struct cw_hello *h)
+{
+	struct process *p = sender(s, client, h);
+
+	if (!p || p->judged)
 		return;
+	if (!p->elsewhere) {
+		run_ram_look(&p->ram, p->pid, s->sim);
+		p->end.ram = &p->ram;
 	}
+	/* a sample already in progress covers this moment, too */
+	if (p->sample == SAMPLE_NONE)
+		p->sample = SAMPLE_WANTED;
+}
+
+/* It ends, and waits for us to look at its objects. */
+static void take_question(struct server *s, int client, const struct cw_hello *h)
+{
+	struct process *p = sender(s, client, h);
+
+	if (p && !p->elsewhere && !p->judged && !p->ended)
+		p->holders_asked = true;
 }
 
 /* Takes ownership of fd (-1 = none came with the message). */
@@ -347,6 +363,10 @@ static bool receive(struct server *s, int client, uint64_t now)
 		return false;
 	if (n != (ssize_t)sizeof(h) || (m.msg_flags & MSG_TRUNC))
 		h.magic = 0;	/* not ours */
+	if (h.magic == CW_HOLDERS_MAGIC && fd < 0) {
+		take_question(s, client, &h);
+		return true;
+	}
 	if (h.magic == CW_WAKE_MAGIC && fd < 0) {
 		take_wake(s, client, &h);
 		return true;

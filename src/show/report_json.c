@@ -176,6 +176,24 @@ static json_t *growth_json(const struct casefile *c)
 	return j;
 }
 
+static json_t *holders_json(const struct casefile *c)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->n_holders; i++) {
+		const struct holder_seen *h = &c->holders[i];
+
+		json_array_append_new(
+			list, JSON_OF(J_TEXT("path", h->path), J_TEXT("kind", h->kind[0] ? h->kind : NULL),
+						    J_INT_OR_NULL("length", h->length, h->length),
+						    J_INT("tensors", h->tensors), J_INT("blocks", h->blocks),
+						    J_INT("bytes", h->bytes), J_INT("graph_bytes", h->graph),
+				      J_IF(h->of.file, J_VALUE("variable_of", line_json(&h->of))),
+				      J_IF(h->made.file, J_VALUE("allocated", line_json(&h->made)))));
+	}
+	return list;
+}
+
 static json_t *memory_json(const struct casefile *c)
 {
 	json_t *j;
@@ -188,6 +206,10 @@ static json_t *memory_json(const struct casefile *c)
 		 J_VALUE("options", fact_known(c, FACT_options_of) ? facts_json(c, "memory.options") : json_null()),
 		 J_VALUE("growth", growth_json(c)),
 		 J_VALUE("other_gpu", fact_known(c, FACT_spare_index) ? facts_json(c, "memory.other_gpu") : json_null()),
+		 J_IF(c->n_holders, J_VALUE("holders", holders_json(c))),
+		 J_IF(c->n_holders,
+		      J_VALUE("unheld", JSON_OF(J_INT("bytes", c->unheld_bytes), J_INT("blocks", c->unheld_blocks),
+						J_BOOL("whole", c->holders_whole)))),
 		 J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));
 	return j;
 }

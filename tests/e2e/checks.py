@@ -52,6 +52,14 @@ def tensors(result, case, verdict):
         result.bad("tensors %s, expected %s" % (found, case.tensors))
 
 
+def holder(result, case, verdict):
+    """The object that keeps the most memory: its path and how many tensors it leads to."""
+    found = (verdict.get("memory") or {}).get("holders") or [{"path": None, "tensors": 0}]
+    got = "%s %d" % (found[0]["path"], found[0]["tensors"])
+    if case.holder is not None and got != case.holder:
+        result.bad("holder %s, expected %s" % (got, case.holder))
+
+
 def reads(result, case, verdict):
     """The lines that read what a simulated GPU did not compute; a case without marks says nothing about them."""
     if "reads" not in case.marks:

@@ -12,6 +12,7 @@ A case is a program (Python, C or shell) whose first comment lines say what cuwh
     gpu: sim:tiny              timeout: 60
     options: --hang-after 5s   skip: plain              options of cuwhy; runs that make no sense
     tensors: x float32 [32, 10] cuda:0; y int64 [32] cuda:0      all that the verdict lists; "-" is none
+    holder: trainer.metrics.history 92      what keeps the most memory, and of how many tensors
 
 The line that a verdict must name ends with the comment `<- here`; `<- note` and `<- other` belong
 to notes and other processes; `<- backward`, `<- forward`, `<- capture` and `<- replay` are lines
@@ -40,7 +41,7 @@ import busy  # noqa: E402
 
 HEADER = re.compile(
     r"^\s*(?:#|//|/?\*)\s*(expect-note|expect-other|expect-silent|expect|needs|env|uses|args"
-    r"|gpu|timeout|same-output|alone|build|wrap|options(?=:)|skip(?=:)|tensors(?=:))\b:?\s*(.*?)\s*(?:\*/)?\s*$")
+    r"|gpu|timeout|same-output|alone|build|wrap|options(?=:)|skip(?=:)|tensors(?=:)|holder(?=:))\b:?\s*(.*?)\s*(?:\*/)?\s*$")
 # the last lines of every program on a simulated GPU that PyTorch uses
 DRY_RUN = re.compile(r"; kernels computed nothing$|; what follows from it may differ$| such values? \(--json lists them all\)$|^cuwhy: no file of yours was changed; ")
 MARKS = {"reads", "perhaps", "here", "note", "other", "backward", "forward", "capture", "replay", "either", "culprit", "asked"}
@@ -60,7 +61,7 @@ class Case:
         self.name = os.path.splitext(os.path.basename(path))[0]
         self.main = None
         self.notes, self.others, self.needs, self.uses, self.args = [], [], [], [], []
-        self.options, self.skip, self.tensors = [], [], None
+        self.options, self.skip, self.tensors, self.holder = [], [], None, None
         self.env, self.marks = {}, {}
         self.silent = self.same_output = self.alone = False
         self.gpu, self.build, self.wrap, self.timeout, self.exit = None, [], [], PATIENCE, None
@@ -100,6 +101,8 @@ class Case:
             self.gpu = value
         elif key == "tensors":
             self.tensors = [] if value == "-" else value.split("; ")
+        elif key == "holder":
+            self.holder = value
         elif key == "timeout":
             self.timeout = int(value)
         else:
@@ -254,6 +257,7 @@ class Harness:
         checks.main(result, case, verdict)
         checks.reads(result, case, verdict)
         checks.tensors(result, case, verdict)
+        checks.holder(result, case, verdict)
         checks.listed(result, case, verdict, "notes", case.notes, "note")
         checks.listed(result, case, verdict, "others", case.others, "other")
         self.check_streams(case, result, run, verdict)

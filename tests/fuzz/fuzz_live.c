@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "base/pool.h"
+#include "cuwhy/format.h"
+#include "find/memory/holders.h"
+#include "read/live/pyheap.h"
 #include "read/live/pyproc.h"
 #include "read/live/target.h"
 #include "read/live/task.h"
@@ -50,6 +53,22 @@ static void read_stack(struct pyproc *p, uint64_t state, struct pool *pool)
 	}
 }
 
+/* The second word is taken for the exception that ends the program, some addresses for blocks of PyTorch's. */
+static void read_heap(struct pyproc *p, struct pool *pool, const uint8_t *data, size_t size)
+{
+	static const struct cw_allocation made[] = {
+		{.addr = AT, .size = 512}, {.addr = AT + 0x800, .size = 1 << 20}, {.addr = 1ull << 40, .size = 512}};
+	static const struct cw_allocation *const block[] = {&made[0], &made[1], &made[2]};
+	struct holders_ask ask = {.torch_path = "", .until_ns = UINT64_MAX / 2, .block = block, .n_blocks = 3};
+	struct holders found;
+	struct pyheap h;
+
+	memcpy(&ask.exception, data + size - 8, 8);
+	pyheap_open(&h, p, ask.until_ns);
+	holders_search(&found, &ask, &h, pool);
+	pyheap_close(&h);
+}
+
 static void read_python(const uint8_t *data, size_t size, uint64_t code_type)
 {
 	struct memory m = {data + 1, size - 1};
@@ -67,6 +86,8 @@ static void read_python(const uint8_t *data, size_t size, uint64_t code_type)
 		read_stack(&p, list[i].state, &pool);
 		pyproc_gil_holder(&p, list[i].gil);
 	}
+	if (p.found && size > 9)
+		read_heap(&p, &pool, data, size);
 	remote_release(&r);
 	pool_release(&pool);
 }

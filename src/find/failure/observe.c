@@ -520,6 +520,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 	observe_printed(c, i, t);
 	observe_param_name(c, t);
 	observe_ledger(c, i, t);
+	observe_holders(c, t);
 	if (i->hang)
 		observe_waiting(c, t);
 	tell_failures(c, i, t);

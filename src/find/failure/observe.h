@@ -21,6 +21,7 @@ struct line line_of_place(struct casefile *c, const struct trace *t, const struc
 struct blamed line_with_callers(struct casefile *c, const struct trace *t, const struct place *p);
 
 /* Who held the memory when it ran out. Flags that rules start with are always set. */
+void observe_holders(struct casefile *c, const struct trace *t);	/* after the ledger, whose lines it compares */
 void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t);
 
 /* The facts of that ledger; `l` may be NULL. */

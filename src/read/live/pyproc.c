@@ -75,6 +75,7 @@ static bool use_debug_offsets(struct pyproc *p)
 	p->s.head = (uint16_t)g.runtime[2];
 	p->s.next = (uint16_t)g.interpreter[2];
 	p->s.threads = (uint16_t)g.interpreter[3];
+	p->modules = g.interpreter[5] < 65536 ? (uint32_t)g.interpreter[5] : 0;
 	p->s.gil = (uint16_t)g.interpreter[8];
 	p->s.thread_next = (uint16_t)g.thread[2];
 	p->s.thread_id = (uint16_t)g.thread[5];

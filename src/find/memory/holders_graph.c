@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From one C++ object to the next (see holders_graph.h).
+ *
+ * Nothing is known of these objects but that glibc allocated them, which tells how long each is, and that tensors begin with a table of
+ * functions that is known. Any word that leads to another such object is followed. A word that nobody uses any more may lead too far:
+ * what is found like this is evidence, never proof.
+ */
+#include "find/memory/holders_graph.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/proc.h"
+
+#define SMALLEST	32u	/* bytes of what glibc allocates */
+#define LARGEST		4096u	/* of a node of a graph, or a list of its edges */
+#define IN_USE		1u	/* in the length of the next piece */
+#define OBJECTS_MAX	(2u << 20)
+#define CHECK_EVERY	256u
+
+static bool same(const void *list, uint32_t i, const void *key)
+{
+	return ((const uint64_t *)list)[i] == *(const uint64_t *)key;
+}
+
+/* Bytes of an object on the heap; 0: it is none, or it is large. */
+static uint64_t size_of(const struct graph_walk *w, uint64_t at)
+{
+	struct remote *r = w->heap->p->r;
+	uint64_t size = 0, next = 0;
+
+	if (at % 16 || at < REMOTE_PAGE || at >= 1ull << 47 || !remote_word(r, at - 8, &size))
+		return 0;
+	size &= ~(uint64_t)15;
+	if (size < SMALLEST || size > LARGEST || !remote_word(r, at - 8 + size, &next) || !(next & IN_USE))
+		return 0;
+	return size - 8;
+}
+
+static bool is_tensor(const struct graph_walk *w, uint64_t at)
+{
+	uint64_t table = 0;
+
+	if (!remote_word(w->heap->p->r, at, &table))
+		return false;
+	for (size_t i = 0; i < w->layout->n_tables; i++)
+		if (w->layout->table[i] == table)
+			return true;
+	return false;
+}
+
+static void reach(struct graph_walk *w, uint64_t at)
+{
+	size_t block;
+
+	if (!size_of(w, at) || w->n >= OBJECTS_MAX ||
+	    map_put(&w->seen, map_hash(at), same, w->object, &at, (uint32_t)w->n) != w->n)
+		return;
+	w->object = xgrow(w->object, w->n, &w->cap, sizeof(*w->object));
+	w->object[w->n++] = at;
+	if (!is_tensor(w, at))
+		return;
+	block = tensor_impl_block(w->layout, at);
+	if (block == SIZE_MAX)
+		return;
+	w->block = xgrow(w->block, w->n_blocks, &w->cap_blocks, sizeof(*w->block));
+	w->block[w->n_blocks++] = block;
+}
+
+/* A Python object is found by name, or nothing keeps it but C++: then what it refers to is not followed. */
+static void follow(struct graph_walk *w, uint64_t at)
+{
+	uint64_t size = size_of(w, at), to;
+
+	if (!is_tensor(w, at) && pyheap_type(w->heap, at))
+		return;
+	for (uint64_t i = 0; i + 8 <= size; i += 8)
+		if (remote_word(w->heap->p->r, at + i, &to) && to)
+			reach(w, to);
+}
+
+void graph_follow(struct graph_walk *w, uint64_t impl)
+{
+	w->n_blocks = 0;
+	if (w->late)
+		return;
+	reach(w, impl);
+	for (; w->next < w->n && !w->late; w->next++) {
+		follow(w, w->object[w->next]);
+		w->late = w->next % CHECK_EVERY == 0 && proc_mono_ns() > w->until_ns;
+	}
+}
+
+void graph_release(struct graph_walk *w)
+{
+	free(w->object);
+	free(w->block);
+	map_release(&w->seen);
+	*w = (struct graph_walk){0};
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The blocks that a tensor keeps alive by way of C++ objects: its autograd graph, its gradient.
+ */
+#ifndef CUWHY_HOLDERS_GRAPH_H
+#define CUWHY_HOLDERS_GRAPH_H
+
+#include "base/map.h"
+#include "find/memory/holders_tensors.h"
+#include "read/live/pyheap.h"
+
+struct graph_walk {
+	const struct tensor_layout *layout;
+	struct pyheap *heap;
+	uint64_t *object;	/* C++ objects that were reached */
+	size_t n, cap, next;
+	struct map seen;
+	uint64_t until_ns;
+	bool late;
+	size_t *block;		/* those of the last call, some perhaps twice */
+	size_t n_blocks, cap_blocks;
+};
+
+/* Follows what is new from this tensor on: each object once, however many tensors lead to it. */
+void graph_follow(struct graph_walk *w, uint64_t impl);
+void graph_release(struct graph_walk *w);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What kept the tensors alive, by the names that the program has for it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "find/failure/observe.h"
+#include "find/failure/place.h"
+#include "read/recording/kept_by.h"
+#include "read/recording/trace.h"
+
+static struct line frame_line(struct casefile *c, const struct trace *t, const struct cw_holder *h)
+{
+	struct place p = {.file = h->file, .function = h->function, .line = h->line};
+
+	return h->line && h->file[0] ? line_of_place(c, t, &p) : (struct line){0};
+}
+
+static struct line made_line(struct casefile *c, const struct trace *t, uint32_t stack)
+{
+	struct place p;
+
+	return stack && place_of_stack(t, stack, &p) ? line_of_place(c, t, &p) : (struct line){0};
+}
+
+static void take(struct casefile *c, const struct trace *t, const struct cw_holder *h)
+{
+	c->holders[c->n_holders++] = (struct holder_seen){
+		.path = pool_strdup(c->pool, h->path), .kind = pool_strdup(c->pool, h->kind), .length = h->length,
+							  .bytes = h->bytes,
+							  .graph = h->graph,
+							  .tensors = h->tensors,
+							  .blocks = h->blocks,
+							  .of = frame_line(c, t, h),
+							  .made = made_line(c, t, h->stack)};
+}
+
+static bool was_made_at(const struct casefile *c, const struct holder_seen *h, const char *line)
+{
+	return h->made.file && line[0] && !strcmp(pool_printf(c->pool, "%s:%u", h->made.shown, h->made.number), line);
+}
+
+/* The one that has what the line to blame has allocated; where graphs are left, the one that has most of those; else the largest. NULL: none
+ * of them may be to blame. */
+static const struct holder_seen *main_holder(const struct casefile *c, uint64_t all)
+{
+	const struct holder_seen *largest = &c->holders[0], *best = NULL;
+	bool grows = fact_true(c, FACT_grow_is), graphs = fact_number(c, FACT_graph_kept, 0) > 0;
+
+	for (size_t i = 0; grows && i < c->n_holders; i++)
+		if (was_made_at(c, &c->holders[i], fact_text(c, FACT_grow_line)))
+			return &c->holders[i];
+	for (size_t i = 0; graphs && i < c->n_holders; i++)
+		if (c->holders[i].graph > (best ? best->graph : 0))
+			best = &c->holders[i];
+	if (best)
+		return best;
+	return (grows || graphs) && largest->bytes < all / 2 ? NULL : largest;
+}
+
+static const char *kind_words(const struct casefile *c, const struct holder_seen *h)
+{
+	const char *article = strchr("AEIOUaeiou", h->kind[0]) ? "an" : "a";
+
+	if (!h->kind[0])
+		return "";
+	if (!strcmp(h->kind, "Tensor"))
+		return ", a tensor";
+	return h->length ? pool_printf(c->pool, ", %s %s of %llu", article, h->kind, (unsigned long long)h->length)
+			 : pool_printf(c->pool, ", %s %s", article, h->kind);
+}
+
+/* "`trainer.metrics.history`, a list of 131 (`trainer` is a variable of main(), train.py:88)," */
+static const char *words(const struct casefile *c, const struct holder_seen *h)
+{
+	const char *first = pool_copy(c->pool, h->path, strcspn(h->path, ".[ ")), *kind = kind_words(c, h), *of = "";
+	const char *place = h->of.file ? pool_printf(c->pool, "a variable of %s(), %s:%u", h->of.function, h->of.shown, h->of.number)
+				       : NULL;
+
+	if (place && !strcmp(first, h->path))
+		of = pool_printf(c->pool, " (%s)", place);
+	else if (place)
+		of = pool_printf(c->pool, " (`%s` is %s)", first, place);
+	return pool_printf(c->pool, "`%s`%s%s%s", h->path, kind, of, *kind ? "," : "");
+}
+
+void observe_holders(struct casefile *c, const struct trace *t)
+{
+	const struct holder_seen *h;
+	struct cw_holders found;
+
+	if (c->holders || !fact_true(c, FACT_oom_is) || !trace_holders(t, &found) || !found.n)
+		return;
+	c->holders = pool_alloc(c->pool, found.n * sizeof(*c->holders));
+	c->holders_whole = found.whole;
+	for (uint32_t i = 0; i < found.n; i++)
+		take(c, t, &found.list[i]);
+	c->unheld_bytes = found.live_bytes > found.bytes ? found.live_bytes - found.bytes : 0;
+	c->unheld_blocks = found.live_blocks > found.blocks ? found.live_blocks - found.blocks : 0;
+	h = main_holder(c, found.live_bytes);
+	if (!h)
+		return;
+	fact_set_flag(c, FACT_holder_is, true);
+	fact_set_text(c, FACT_holder_path, h->path);
+	fact_set_text(c, FACT_holder_named, words(c, h));
+	fact_set_number(c, FACT_holder_bytes, (double)h->bytes);
+	fact_set_number(c, FACT_holder_tensors, h->tensors);
+	fact_set_number(c, FACT_holder_graph, (double)h->graph);
+}
