@@ -109,6 +109,7 @@ help:
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
 ##                  downloads several gigabytes with pip
 ## make check-standins  the stand-ins for NVIDIA's libraries against what these wheels import; also downloads
+## make check-stacks  vLLM and others, unmodified, on the simulated GPU, against arithmetic; downloads 10 GB (STACK=name: one row)
 ## make check-standin-exports  whether they have every function of the originals that returns a status; downloads 3.5 GB
 ## make check-wheel-archs  the GPU architectures in these wheels against the table of wheels; also downloads
 ## make check-doctor-wheels  what the doctor says about some of them, on old and new GPUs and drivers; also downloads
@@ -639,6 +640,10 @@ check-memory: parts
 # Likewise: what PyTorch's libraries import from NVIDIA's, against the stand-ins.
 check-standins: parts
 	@$(PYTHON) tests/wheels/check_standins.py --build $(B) --cache build/wheels $(WHEELS)
+
+# Real packages in environments of their own, under build/stacks.
+check-stacks: parts
+	@$(PYTHON) tests/stacks/run.py --build $(B) $(STACK)
 
 check-standin-exports: parts
 	@$(PYTHON) tests/wheels/standin_exports.py --build $(B) --cache build/wheels
