@@ -222,12 +222,13 @@ static bool has_escaped_ends(const char *s, size_t len)
 
 static void take_shown(struct clothes *c, const char *s, size_t len)
 {
+	size_t color = line_color(s, len);	/* a terminal's, around a line of a file that has none */
 	bool was = c->json;
 
-	c->json = memchr(s, '"', len) && markup_json(s, len, c->text, take_json_text, c);
+	c->json = memchr(s, '"', len) && markup_json(s + color, len - color, c->text, take_json_text, c);
 	if (c->json)
 		return;
-	if (was && markup_json_brackets(s, len))
+	if (was && markup_json_brackets(s + color, len - color))
 		keep(c, "", 0);		/* the end of a list of lines */
 	else if (has_escaped_ends(s, len))
 		split(c, s, len, "\\n", take_escaped);

@@ -32,6 +32,15 @@ static size_t escape_length(const char *s, size_t len)
 	return 2;
 }
 
+size_t line_color(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && s[n] == 033)
+		n += escape_length(s + n, len - n);
+	return n;
+}
+
 /* Copies what is visible. */
 static size_t copy_visible(char *to, size_t size, const char *s, size_t len)
 {

@@ -27,6 +27,9 @@ struct text_line {
 /* Fills all of it. `s` has neither '\n' nor '\r'. */
 void line_clean(struct text_line *l, const char *s, size_t len, uint64_t number);
 
+/* Bytes of escape sequences that a line begins with: its color. */
+size_t line_color(const char *s, size_t len);
+
 /* The rank that a log's name tells: "rank3.log", "attempt_0/3/stderr.log"; -1: none. */
 int line_rank_of_file(const char *path);
 
