@@ -22,6 +22,7 @@ NEEDS = (
     (r"\b(torchrun|accelerate|srun|jupyter|pytest)\b", "a launcher or another package"),
     (r"^cuwhy fit\b.*(--|^cuwhy fit$)", "PyTorch"),
     (r"^cuwhy (memory|run|fit|export)$|^cuwhy run --memory-trace$", "a GPU, or only names the command"),
+    (r"explain --try\b", "a program that runs out of memory again"),
     (r"--at 1m,10m", "a recording of ten minutes"),
     (r"--root DIR", "a copied tree"),
     (r"--watch\b", "a GPU, or a program to watch"),

@@ -39,7 +39,7 @@ RAISES = {
     "key": ('{"bias": 1}["weight"]', None),
     "value": ('raise ValueError("unknown option: foo")', None),
     "in-place": ('raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: '
-                 '[torch.cuda.FloatTensor [3]] is at version 1; expected version 0 instead.")', None),
+                 '[torch.cuda.FloatTensor [3]] is at version 1; expected version 0 instead.")', "autograd-inplace-modified"),
     "file": ('open("/no/such/file")', None),
 }
 

@@ -472,6 +472,7 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 	l->in_loop = s.now.n > 0;
 	for (uint32_t i = 0; i < s.now.n; i++)
 		l->turned |= s.now.step[i].turn > 1;
+	l->first_pass = s.now.n > 1 && s.now.step[0].turn == 1 && !trace_header(t)->n_nodes_run;
 	for (size_t i = 0; l->known && i < m->torch.n; i++)
 		if (entry_of(&s, &e[entries], &m->torch.list[i])) {
 			e[entries++].block = i;

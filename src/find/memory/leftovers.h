@@ -36,6 +36,7 @@ struct leftovers {
 	bool known;			/* the turns of the blocks were recorded, and the loops that matter */
 	bool exact;			/* the turns of those below are, too */
 	bool in_loop, turned;		/* the failure is in a loop that counts, and not in its first turn */
+	bool first_pass;		/* that loop is in the first turn of another one, and backward has not run yet: what it has made may be needed */
 	struct left graphs;		/* of autograd, with the activations that they keep */
 	struct place last;		/* where the newest tensors of these graphs were made: what keeps them */
 	struct left tensors;		/* without a graph */

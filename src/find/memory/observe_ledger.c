@@ -521,6 +521,7 @@ void ledger_proof(struct casefile *f, const struct incident *i, struct trace *t,
 	leftovers_find(&x, t, &m, &k, i->lead, f->pool);
 	if (!fact_true(f, FACT_snapshot_cut))	/* else it may have had others before */
 		fact_set_flag(f, FACT_turn_first, x.known && x.in_loop && !x.turned);
+	fact_set_flag(f, FACT_turn_first_pass, x.known && x.first_pass);
 	if (x.known)
 		fill_leftovers(f, t, l, &x);
 	else

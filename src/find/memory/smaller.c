@@ -49,7 +49,7 @@ static bool has_turned(const struct replay *r)
 	leftovers_find(&x, r->trace, &m, &k, f, &pool);
 	moment_free(&m);
 	pool_release(&pool);
-	return x.known && x.in_loop && x.turned;
+	return x.known && x.in_loop && x.turned && !x.first_pass;
 }
 
 /* The word or value that is this number: "64" and "--batch=64", but not "lr0.64". NULL: none is, or several are. */
