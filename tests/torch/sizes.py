@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs by strangers that do not fit: does the size run that the verdict names, and does one more fail?
 
-    tests/torch/sizes.py [--build build] [-j N] [--card 8] FOLDER [name…]
+    tests/torch/sizes.py [--build build] [-j N] [--card 8] [--folder FOLDER] [name…]
 
 FOLDER/options.json: {file: {"option": "--batch-size", "default": N}}. A verdict that names no size names the `cuwhy fit --vary` that finds it,
 or a percentage: then `cuwhy fit --vary` is asked. Status 1: a size that was named did not run, or was not the largest.
@@ -63,7 +63,7 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("-j", type=int, default=2, dest="jobs")
     parser.add_argument("--card", type=float, default=8, help="GiB")
-    parser.add_argument("folder")
+    parser.add_argument("--folder", default=os.path.join(HERE, "sizes"))
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     os.environ["PYTHONPATH"] = check.install("2.11.0")[0]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs by strangers, each in several variants whose true cause is the same: is it named, and is the answer the same?
 
-    tests/torch/variants.py [--build build] [-j N] [--first N] [--json FILE] FOLDER [name…]
+    tests/torch/variants.py [--build build] [-j N] [--first N] [--json FILE] [--folder FOLDER] [name…]
 
 FOLDER/variants.json: [{"file": …, "label": cause without oom-, "here_line": N, "also_lines": [N…], "variants": [{"args": […], "card": GiB}…]}…]. Each
 variant runs on a simulated card of that size. --first: only that many variants of each. Status 1: a wrong answer was certain.
@@ -55,7 +55,7 @@ def main():
     parser.add_argument("-j", type=int, default=2, dest="jobs")
     parser.add_argument("--first", type=int, default=99)
     parser.add_argument("--json")
-    parser.add_argument("folder")
+    parser.add_argument("--folder", default=os.path.join(HERE, "variants"))
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     os.environ["PYTHONPATH"] = check.install("2.11.0")[0]
