@@ -5,6 +5,7 @@
 
 #include "find/code/uses.h"
 #include "find/failure/place.h"
+#include "find/memory/loop_path.h"
 #include "find/memory/trains.h"
 #include "read/recording/trace.h"
 
@@ -34,10 +35,26 @@ static enum trains batch_trains(enum trains code, struct trace *t, const struct 
 	return code == TRAINS_UNKNOWN && any ? TRAINS_YES : code;
 }
 
+/* Has backward run anything of this pass? The lines of a model, and of helpers around it, are those of every pass; one of those that lead to
+ * them is the pass's own. */
+static bool pass_was_run(struct trace *t, uint32_t stack, const struct place *at)
+{
+	static const char *const modules[] = {"torch/nn/modules/module.py", NULL};
+	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
+	uint32_t model = s ? stack_outermost_of(t, s, modules) : 0;
+
+	if (!s || model + 1 >= s->n)
+		return line_was_run(t, at->file, at->line);
+	for (uint32_t k = model + 1; k < s->n; k++)
+		if (!line_was_run(t, trace_string(t, s->frame[k].file), s->frame[k].line))
+			return false;
+	return true;
+}
+
 static bool evaluates(const struct uses *u, struct trace *t, const struct incident *i, const struct place *at)
 {
 	if (!trace_header(t)->n_nodes_run || failure_in_backward(t, i->lead) || !at->file ||
-	    line_was_run(t, at->file, at->line))
+	    pass_was_run(t, i->lead->stack, at))
 		return false;
 	if (u->pass == USE_KEPT)
 		return true;
