@@ -40,7 +40,7 @@ class Bench:
     def vary(self, file, option, default):
         done = self.cuwhy("fit", "--json", "--no-remedies", "--gpu", "%dMiB" % (self.args.card * 1024), "--vary",
                           "%s=1..%d" % (option.lstrip("-"), default), "--", sys.executable, os.path.join(self.args.folder, file))
-        cards = json.loads(done.stdout).get("cards") or [{}]
+        cards = json.loads(done.stdout).get("vary", {}).get("cards") or [{}]
         return cards[0].get("largest")
 
     def follow(self, file, option, default):
