@@ -77,7 +77,7 @@ endif
 export CUWHY_WRITES_MODE ?= real
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-spelling check-packages check-aarch64 check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-asan check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-standin-exports check-torch check-growing check-fixes check-stacks check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-asan check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-standin-exports check-torch check-growing check-fixes check-remedies check-stacks check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 # on every processor, unless -j says how many
@@ -97,6 +97,7 @@ help:
 ## make check-torch  real PyTorch on the simulated GPU: the programs of tests/gpu; installs a wheel into ~/.cache/cuwhy (1.2 GB)
 ## make check-frameworks  the Python package with Lightning, Transformers, IPython and pytest from PyPI, on that PyTorch
 ## make check-fixes  changes of source code that FIX advises, made in copies and run: none of them breaks a training
+## make check-remedies  what `cuwhy fit` says makes a program fit, tried by hand
 ## make check-growing  40 trainings that leak or settle late, written without a look at cuwhy: does `cuwhy fit` tell them apart, and when do they fail
 ## make check-memory SEED=… COUNT=…  programs that run out of memory, made from a seed, likewise; their labels are true by construction
 ## make soak        random programs on the simulated GPU with and without cuwhy, for an hour (SECONDS=3600 SEED=1), partly under sanitizers
@@ -618,7 +619,7 @@ check-wheels:
 
 # Real PyTorch on the simulated GPU. Downloads 1.2 GB, once.
 # All of them, also after one failed; words behind a comma are options.
-TORCH_PARTS = torch/allocator.py torch/check.py torch/memory.py,--sample torch/memory_snapshots.py,--sample torch/fit.py torch/one_number.py torch/remedies.py,--sample torch/writes.py \
+TORCH_PARTS = torch/allocator.py torch/check.py torch/memory.py,--sample torch/memory_snapshots.py,--sample torch/fit.py torch/one_number.py torch/writes.py \
 	gpu/guard.py,--gpu,sim:h200
 check-torch: parts $(B)/tests/allocator_replay
 	@failed=; for part in $(TORCH_PARTS); do \
@@ -628,6 +629,10 @@ check-torch: parts $(B)/tests/allocator_replay
 # Programs by others that leak, or settle late. Ten minutes.
 check-growing: parts
 	@$(PYTHON) tests/torch/growing.py --build $(B) --steps 60 tests/torch/growing_strangers
+
+# What makes programs fit, each change made by hand and each diff applied. Ten minutes.
+check-remedies: parts
+	@$(PYTHON) tests/torch/remedies.py --build $(B)
 
 # Changes of source code that FIX advises, made in copies and run. Ten minutes.
 check-fixes: parts

@@ -1555,6 +1555,75 @@ static void memory__capacity_is_not_certain_of_loops_that_ran_again_unseen(void 
 	pool_release(&pool);
 }
 
+static bool is_candidate(const struct matches *m, const char *cause)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (!strcmp(AT(m->list[i].cause->id), cause))
+			return true;
+	return false;
+}
+
+/* Before any backward, the graphs of the first pass are what it needs, unless the source says that they are kept. */
+static void memory__the_first_pass_needs_its_graphs(void **state)
+{
+	struct pool pool = {0};
+	struct casefile f;
+	struct matches m;
+
+	(void)state;
+	for (int kept = 0; kept < 2; kept++) {
+		proven(&f, &pool, "graphs", 1);
+		fact_set_number(&f, FACT_graph_nodes_run, 0);
+		fact_set_flag(&f, FACT_graph_trains, true);
+		fact_set_flag(&f, FACT_turn_first_pass, true);
+		fact_set_text(&f, FACT_graph_use, kept ? "kept" : "");
+		assert_string_equal(AT(best(&m, &f, &pool)->cause->id), kept ? "oom-graph-retention" : "oom-capacity");
+		assert_int_equal(best(&m, &f, &pool)->sure, KB_LIKELY);
+		assert_true(is_candidate(&m, "oom-graph-retention"));
+	}
+	pool_release(&pool);
+}
+
+static void memory__a_pass_that_backward_never_runs_over_needs_no_graph(void **state)
+{
+	struct pool pool = {0};
+	struct casefile f;
+	struct matches m;
+
+	(void)state;
+	for (int spare = -1; spare < 2; spare += 2) {
+		proven(&f, &pool, "", 0);
+		fact_set_flag(&f, FACT_grow_is, false);
+		fact_set_number(&f, FACT_graph_rounds, 1);
+		fact_set_flag(&f, FACT_graph_evaluates, true);
+		fact_set_number(&f, FACT_room_no_grad, spare * 1e9);
+		assert_string_equal(AT(best(&m, &f, &pool)->cause->id),
+				    spare > 0 ? "oom-eval-without-no-grad" : "oom-capacity");
+	}
+	pool_release(&pool);
+}
+
+/* PyTorch refused although the card had room: a higher limit would have been enough, too. */
+static void memory__a_limit_of_the_program_speaks_against_certain(void **state)
+{
+	static const char *const ways[] = {"growth", "graphs"};
+	struct pool pool = {0};
+	struct casefile f;
+	struct matches m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		proven(&f, &pool, ways[i], 1);
+		fact_set_flag(&f, FACT_oom_by_torch, true);
+		fact_set_number(&f, FACT_oom_free, 6e9);
+		best(&m, &f, &pool);
+		for (size_t k = 0; k < m.n; k++)
+			assert_false(m.list[k].sure == KB_CERTAIN && (!strcmp(AT(m.list[k].cause->id), "oom-growth") ||
+				      !strcmp(AT(m.list[k].cause->id), "oom-graph-retention")));
+	}
+	pool_release(&pool);
+}
+
 static void memory__pools_that_would_do_are_named_behind_the_gaps(void **state)
 {
 	struct pool pool = {0};
@@ -1828,6 +1897,9 @@ int main(void)
 		cmocka_unit_test(memory__only_what_alone_is_enough_is_certain),
 		cmocka_unit_test(memory__capacity_is_not_certain_of_loops_that_ran_again_unseen),
 		cmocka_unit_test(memory__pools_that_would_do_are_named_behind_the_gaps),
+		cmocka_unit_test(memory__the_first_pass_needs_its_graphs),
+		cmocka_unit_test(memory__a_pass_that_backward_never_runs_over_needs_no_graph),
+		cmocka_unit_test(memory__a_limit_of_the_program_speaks_against_certain),
 		cmocka_unit_test(memory__what_grows_in_place_is_growth),
 		cmocka_unit_test(memory__after_a_failed_try_capacity_is_not_certain),
 		cmocka_unit_test(memory__gaps_in_a_first_turn_are_not_the_reason),
