@@ -1624,6 +1624,24 @@ static void memory__a_limit_of_the_program_speaks_against_certain(void **state)
 	pool_release(&pool);
 }
 
+/* A loop over layers in a method that is no forward() leaves activations, which backward takes away. */
+static void memory__what_backward_waits_for_is_not_certain_to_pile_up(void **state)
+{
+	struct pool pool = {0};
+	struct casefile f;
+	struct matches m;
+
+	(void)state;
+	for (int waits = 0; waits < 2; waits++) {
+		proven(&f, &pool, "growth", 1);
+		fact_set_number(&f, FACT_grow_bytes, 6e9);
+		fact_set_number(&f, FACT_memory_activations, waits ? 7e9 : 1e9);
+		assert_string_equal(AT(best(&m, &f, &pool)->cause->id), "oom-growth");
+		assert_int_equal(best(&m, &f, &pool)->sure, waits ? KB_LIKELY : KB_CERTAIN);
+	}
+	pool_release(&pool);
+}
+
 static void memory__pools_that_would_do_are_named_behind_the_gaps(void **state)
 {
 	struct pool pool = {0};
@@ -1898,6 +1916,7 @@ int main(void)
 		cmocka_unit_test(memory__capacity_is_not_certain_of_loops_that_ran_again_unseen),
 		cmocka_unit_test(memory__pools_that_would_do_are_named_behind_the_gaps),
 		cmocka_unit_test(memory__the_first_pass_needs_its_graphs),
+		cmocka_unit_test(memory__what_backward_waits_for_is_not_certain_to_pile_up),
 		cmocka_unit_test(memory__a_pass_that_backward_never_runs_over_needs_no_graph),
 		cmocka_unit_test(memory__a_limit_of_the_program_speaks_against_certain),
 		cmocka_unit_test(memory__what_grows_in_place_is_growth),
