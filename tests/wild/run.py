@@ -33,6 +33,7 @@ import work  # noqa: E402
 GRACE = 45          # seconds that pieces get to finish when the time is up
 AGAIN = 2           # how often a test that differs runs again, on each side
 ALONE = 4           # more tests than this that differ in one piece run again together
+SLOWER = 3          # of each piece: the tests that cuwhy slowed down most
 END = "(end)"       # stands for the end of a process, among tests
 UNCLEAR = "unclear"     # it differs, and there was no time to run it again
 FOUND = ("same", "differs", "flaky", "timing", "once", UNCLEAR)
@@ -160,8 +161,11 @@ class Harness:
         if not odd and plain.ends != cuwhy.ends:
             odd = [END]
         fine = [t for t in tests if t not in odd and plain[t].startswith(("passed", "status 0"))]
+        took = {t: [side.seconds.get(t, 0) for side in (plain, cuwhy)] for t in fine}
         result = {"suite": entry["name"], "outcomes": {t: compare.kind_of(plain[t]) for t in tests if t in plain},
-                  "seconds": [sum(side.seconds.get(t, 0) for t in fine) for side in (plain, cuwhy)], "process": [plain.ran, cuwhy.ran],
+                  "seconds": [sum(pair[side] for pair in took.values()) for side in (0, 1)], "process": [plain.ran, cuwhy.ran],
+                  "first": took[fine[0]] if fine else [0, 0],     # with the start of CUDA in it
+                  "slower": [[t, *took[t]] for t in sorted(took, key=lambda t: took[t][0] - took[t][1])[:SLOWER]],
                   "odd": [{"id": t, "found": UNCLEAR, "plain": [], "cuwhy": []} for t in odd],
                   "said": [plain.said, cuwhy.said] if odd or "commands" in entry and not fine else []}
         note(result["odd"], plain, cuwhy)
@@ -244,13 +248,18 @@ def ratio(pairs):
     return "%.3f" % (cuwhy / plain) if plain else "-"
 
 
+def later(result):
+    """The seconds of a piece without its first test, in which CUDA starts."""
+    return [every - first for every, first in zip(result["seconds"], result.get("first", [0, 0]))]
+
+
 def table(data):
     """Rows by suite, programs together, and a sum; {verdict: how many}."""
     groups = {}
     for key, piece in data["pieces"].items():
         name = "programs" if piece["suite"] == key else piece["suite"]
         groups.setdefault(name, []).append((piece, data["done"].get(key)))
-    head = ["", "tests", "passed", "skipped", *FOUND, "not run", "time", "process"]
+    head = ["", "tests", "passed", "skipped", *FOUND, "not run", "time", "later", "process"]
     rows, sums = [head], dict.fromkeys(FOUND, 0)
     for name, members in [*groups.items(), ("all", [m for group in groups.values() for m in group])]:
         done = [result for _, result in members if result]
@@ -261,7 +270,7 @@ def table(data):
         counts["same"] += found.count("same")
         rows.append([name, len(kinds), sum(k in ("passed", "status 0") for k in kinds), kinds.count("skipped"), *(counts[v] for v in FOUND),
                      sum(len(piece["ids"]) for piece, result in members if not result),
-                     ratio([r["seconds"] for r in done]), ratio([r["process"] for r in done])])
+                     ratio([r["seconds"] for r in done]), ratio([later(r) for r in done]), ratio([r["process"] for r in done])])
         if name == "all":
             sums = counts
     widths = [max(len(str(row[i])) for row in rows) for i in range(len(head))]
