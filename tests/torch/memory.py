@@ -37,6 +37,7 @@ UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 <<
 TRIED = re.compile(r"Tried to allocate ([\d.]+) (%s)" % "|".join(UNITS))
 FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+), in ')
 LABEL = re.compile(r"^# label:\s*(.*)$", re.M)
+NO_MEMORY = re.compile("out of memory|ALLOC_FAILED")
 NUMBER = re.compile(r"\b\d+\b")
 WRITTEN_FOR = 11.76 * (1 << 30)     # the card that the sizes in memory_strangers are for
 FREE = """
@@ -123,18 +124,20 @@ def strangers(names, memory):
 # --- one run -----------------------------------------------------------------------------------
 
 
+def one_at_a_time(env, folder):
+    """Programs with this environment load PyTorch side by side and have the card in turns."""
+    with open(os.path.join(folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
+        file.write(ONE_AT_A_TIME)
+    env["PYTHONPATH"] = os.pathsep.join([folder] + [p for p in [env.get("PYTHONPATH")] if p])
+    env["CUWHY_TEST_TURN"] = os.path.join(folder, "turn")
+
+
 class Runner:
     def __init__(self, args, folder):
         self.cuwhy = os.path.abspath(os.path.join(args.build, "cuwhy"))
         self.gpu = [] if args.real else ["--gpu", args.gpu]
         self.env = dict(os.environ, PYTHONPATH=folder) if folder else dict(os.environ)
         self.keep, self.limit = args.keep, LIMIT * (args.jobs if args.real else 1)
-
-    def one_at_a_time(self, folder):
-        with open(os.path.join(folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
-            file.write(ONE_AT_A_TIME)
-        self.env["PYTHONPATH"] = os.pathsep.join([folder] + [p for p in [self.env.get("PYTHONPATH")] if p])
-        self.env["CUWHY_TEST_TURN"] = os.path.join(folder, "turn")
 
     def start(self, options, words, cwd=None, gpu=None):
         return subprocess.run([self.cuwhy, "run", *(["--gpu", gpu] if gpu else self.gpu), *options, "--", sys.executable, *words], env=self.env, cwd=cwd, timeout=self.limit,
@@ -210,7 +213,7 @@ class Result:
             return "" if ended_well else "failed, and should not"
         if ended_well:
             return "did not fail"
-        return "" if re.search("out of memory|ALLOC_FAILED", stderr) else "failed otherwise"
+        return "" if NO_MEMORY.search(stderr) else "failed otherwise"
 
     @staticmethod
     def good_lines(label, stderr, folder):
@@ -352,7 +355,7 @@ def main():
         return 0
     waiting = tempfile.TemporaryDirectory(prefix="cuwhy-turns-")
     if args.real:
-        runner.one_at_a_time(waiting.name)
+        one_at_a_time(runner.env, waiting.name)
     results, out = [], open(args.json, "w", encoding="utf-8") if args.json else None
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         try:
