@@ -11,7 +11,11 @@
 #include <cmocka.h>
 
 #include "find/failure/place.h"
+#include "find/fault/culprit.h"
+#include "find/fault/fault.h"
 #include "find/fault/recall.h"
+#include "find/fault/recall_values.h"
+#include "read/dump/dump.h"
 #include "read/recording/copies.h"
 #include "trace_builder.h"
 
@@ -44,7 +48,7 @@
 #define RANGE "void (anonymous namespace)::elementwise_kernel_with_index<int, " RANGER ">(int, " RANGER ", function_traits<" RANGER ">::result_type*)"
 #define GAPS "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<x>(at::TensorIteratorBase&)::{lambda(int)#1}>(int, x)"
 
-struct scene {
+struct past {
 	struct tb b;
 	struct cw_allocation *block;
 	struct cw_freed *freed;
@@ -57,7 +61,7 @@ struct scene {
 
 static int setup(void **state)
 {
-	struct scene *s = calloc(1, sizeof(*s));
+	struct past *s = calloc(1, sizeof(*s));
 
 	tb_init(&s->b);
 	s->block = (void *)(s->b.data + tb_chunk(&s->b, CW_CHUNK_BLOCKS, 16 * sizeof(*s->block)));
@@ -73,7 +77,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct scene *s = *state;
+	struct past *s = *state;
 
 	recall_close(s->r);
 	trace_free(s->t);
@@ -82,7 +86,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static uint32_t line(struct scene *s, unsigned n)
+static uint32_t line(struct past *s, unsigned n)
 {
 	char text[64];
 
@@ -90,7 +94,7 @@ static uint32_t line(struct scene *s, unsigned n)
 	return tb_stack(&s->b, text, NULL);
 }
 
-static void block(struct scene *s, uint64_t addr, uint64_t size, unsigned at)
+static void block(struct past *s, uint64_t addr, uint64_t size, unsigned at)
 {
 	s->b.ticks += 1000;
 	s->block[s->n_blocks++] = (struct cw_allocation){
@@ -98,7 +102,7 @@ static void block(struct scene *s, uint64_t addr, uint64_t size, unsigned at)
 }
 
 /* The newest block is freed. */
-static void release(struct scene *s)
+static void release(struct past *s)
 {
 	struct cw_allocation *a = &s->block[--s->n_blocks];
 
@@ -110,7 +114,7 @@ static void release(struct scene *s)
 	*a = (struct cw_allocation){.addr = 0};
 }
 
-static struct cw_call *call(struct scene *s, uint32_t api, uint64_t a0, uint64_t a1, uint64_t a2, unsigned at)
+static struct cw_call *call(struct past *s, uint32_t api, uint64_t a0, uint64_t a1, uint64_t a2, unsigned at)
 {
 	struct cw_call *c = tb_call(&s->b, api, 1, line(s, at));
 
@@ -120,7 +124,7 @@ static struct cw_call *call(struct scene *s, uint32_t api, uint64_t a0, uint64_t
 	return c;
 }
 
-static struct cw_copy *copy(struct scene *s, uint64_t to, const void *bytes, size_t n, unsigned at)
+static struct cw_copy *copy(struct past *s, uint64_t to, const void *bytes, size_t n, unsigned at)
 {
 	struct cw_copies *h = s->copies;
 	struct cw_copy *c = (struct cw_copy *)(h + 1) + h->head++ % SLOTS;
@@ -136,7 +140,7 @@ static struct cw_copy *copy(struct scene *s, uint64_t to, const void *bytes, siz
 }
 
 /* With parameters of these sizes, each aligned to its own, 8 at most; but those that say how to cast, 4. */
-static uint32_t kernel(struct scene *s, const char *name, unsigned n, const unsigned *size)
+static uint32_t kernel(struct past *s, const char *name, unsigned n, const unsigned *size)
 {
 	uint32_t i = tb_function(&s->b, name), off = s->b.heap, at = 0;
 	struct cw_layout *y = (struct cw_layout *)(s->b.data + off);
@@ -157,7 +161,7 @@ static uint32_t kernel(struct scene *s, const char *name, unsigned n, const unsi
 	return i;
 }
 
-static struct cw_launch *launch(struct scene *s, uint32_t func, const void *params, size_t n, unsigned at)
+static struct cw_launch *launch(struct past *s, uint32_t func, const void *params, size_t n, unsigned at)
 {
 	struct cw_launch *l = tb_launch(&s->b, 1, line(s, at));
 
@@ -168,7 +172,7 @@ static struct cw_launch *launch(struct scene *s, uint32_t func, const void *para
 }
 
 /* An elementwise kernel over two tensors of `n` elements. */
-static struct cw_launch *pairs(struct scene *s, const char *name, uint32_t n, uint64_t to, uint64_t from, unsigned at)
+static struct cw_launch *pairs(struct past *s, const char *name, uint32_t n, uint64_t to, uint64_t from, unsigned at)
 {
 	const struct { uint32_t n, functor; uint64_t to, from; } p = {n, 0, to, from};
 
@@ -176,7 +180,7 @@ static struct cw_launch *pairs(struct scene *s, const char *name, uint32_t n, ui
 }
 
 /* Everything as it is now, for a launch that comes next. */
-static void finish(struct scene *s)
+static void finish(struct past *s)
 {
 	struct cw_launch *own = tb_launch(&s->b, 1, line(s, 99));
 
@@ -187,7 +191,7 @@ static void finish(struct scene *s)
 	recall_launch(s->r, own, own->ticks);
 }
 
-static bool read_number(struct scene *s, uint64_t address, int64_t *v)
+static bool read_number(struct past *s, uint64_t address, int64_t *v)
 {
 	return recall_memory(s->r, address, v, sizeof(*v));
 }
@@ -204,14 +208,14 @@ static bool read_number(struct scene *s, uint64_t address, int64_t *v)
 		assert_false(read_number(s, address, &v_));      \
 	} while (0)
 
-static unsigned line_at(struct scene *s, uint32_t stack)
+static unsigned line_at(struct past *s, uint32_t stack)
 {
 	struct place p = {0};
 
 	return stack && place_of_stack(s->t, stack, &p) ? p.line : 0;
 }
 
-static struct recalled origin(struct scene *s, uint64_t address)
+static struct recalled origin(struct past *s, uint64_t address)
 {
 	struct recalled o;
 
@@ -222,7 +226,7 @@ static struct recalled origin(struct scene *s, uint64_t address)
 static void copy__of_several_the_newest_counts_for_each_byte(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4}, second[1] = {-7};
-	struct scene *s = *state;
+	struct past *s = *state;
 
 	block(s, A, 512, 10);
 	copy(s, A, first, sizeof(first), 11);
@@ -244,7 +248,7 @@ static void copy__of_several_the_newest_counts_for_each_byte(void **state)
 static void copy__one_whose_contents_were_not_kept_hides_what_was_there(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4};
-	struct scene *s = *state;
+	struct past *s = *state;
 
 	block(s, A, 512, 10);
 	copy(s, A, first, sizeof(first), 11);
@@ -259,7 +263,7 @@ static void copy__one_whose_contents_were_not_kept_hides_what_was_there(void **s
 static void copy__only_a_prefix_of_a_large_one_is_known(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4};
-	struct scene *s = *state;
+	struct past *s = *state;
 
 	block(s, A, 4096, 10);
 	copy(s, A, first, sizeof(first), 11)->bytes = 4096;
@@ -273,7 +277,7 @@ static void copy__only_a_prefix_of_a_large_one_is_known(void **state)
 static void copy__contents_that_the_ring_has_lost_are_unknown(void **state)
 {
 	int64_t many[128] = {5};
-	struct scene *s = *state;
+	struct past *s = *state;
 
 	block(s, A, 4096, 10);
 	block(s, B, 4096, 10);
@@ -288,7 +292,7 @@ static void copy__contents_that_the_ring_has_lost_are_unknown(void **state)
 
 static void copy__damaged_tables_give_nothing(void **state)
 {
-	struct scene *s = *state;
+	struct past *s = *state;
 	const struct cw_copy **list;
 	struct cw_copy *c;
 	uint8_t byte[8];
@@ -324,7 +328,7 @@ static void copy__damaged_tables_give_nothing(void **state)
 static void block__another_one_at_its_address_has_nothing_of_it(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4}, second[1] = {9};
-	struct scene *s = *state;
+	struct past *s = *state;
 
 	block(s, A, 512, 10);
 	copy(s, A, first, sizeof(first), 11);
@@ -342,7 +346,7 @@ static void block__another_one_at_its_address_has_nothing_of_it(void **state)
 static void block__freed_after_the_launch_it_was_still_there(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4}, second[4] = {5, 6, 7, 8};
-	struct scene *s = *state;
+	struct past *s = *state;
 	struct cw_launch *own;
 
 	block(s, A, 512, 10);
@@ -374,7 +378,7 @@ static void made__simple_kernels_are_computed(void **state)
 	const struct { uint32_t n, pad; int64_t value; uint64_t to; } fill = {2, 0, 77, B + 2048};
 	const struct { uint32_t n, pad; int64_t by, times; uint64_t to, from; } shift = {4, 0, 3, -1, B + 2560, A};
 	const struct { uint32_t n, pad; int64_t from, by; uint64_t other, to; } range = {4, 0, 10, -2, 0, B + 3072};
-	struct scene *s = *state;
+	struct past *s = *state;
 	float f;
 
 	block(s, A, 2048, 10);
@@ -417,7 +421,7 @@ static void made__others_and_numbers_that_do_not_fit_are_unknown(void **state)
 	const double real[4] = {1e300, 5, 0.0 / 0.0, -3};
 	const struct { uint32_t n, functor; uint64_t to, from; uint8_t pad[4]; uint8_t in, a[3]; uint32_t in_bytes; uint8_t out, b[3];
 		       uint32_t out_bytes; } cast = {4, 0, B, A, {0}, 7, {0}, 8, 4, {0}, 8};
-	struct scene *s = *state;
+	struct past *s = *state;
 
 	block(s, A, 512, 10);
 	block(s, B, 512, 10);
@@ -438,7 +442,7 @@ static void made__others_and_numbers_that_do_not_fit_are_unknown(void **state)
 static void moved__a_copy_on_the_gpu_is_as_its_source_was(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4}, second[4] = {5, 6, 7, 8};
-	struct scene *s = *state;
+	struct past *s = *state;
 
 	block(s, A, 512, 10);
 	block(s, B, 512, 10);
@@ -458,7 +462,7 @@ static void moved__a_copy_on_the_gpu_is_as_its_source_was(void **state)
 
 static void moved__in_a_circle_it_ends(void **state)
 {
-	struct scene *s = *state;
+	struct past *s = *state;
 
 	block(s, A, 512, 10);
 	for (unsigned i = 0; i < 20; i++)
@@ -474,7 +478,7 @@ static void launches__a_pointer_that_is_not_constant_may_have_written(void **sta
 	const unsigned size[] = {8, 8, 4};
 
 	for (unsigned i = 0; i < 5; i++) {
-		struct scene *s;
+		struct past *s;
 
 		setup(state);
 		s = *state;
@@ -509,7 +513,7 @@ static void launches__what_is_behind_the_recorded_parameters_makes_it_unsure(voi
 	uint8_t params[CW_PARAM_BYTES] = {0};
 
 	for (unsigned i = 0; i < 6; i++) {
-		struct scene *s;
+		struct past *s;
 		uint32_t func;
 
 		setup(state);
@@ -544,7 +548,7 @@ static void launches__what_a_graph_may_write_is_unknown(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4};
 	const struct { uint64_t out, in; int32_t n; } p = {B, A, 4};
-	struct scene *s = *state;
+	struct past *s = *state;
 	struct cw_launch *l;
 
 	block(s, A, 512, 10);
@@ -561,7 +565,7 @@ static void launches__the_kernel_itself_reads_where_it_reads(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4};
 	const struct { uint64_t out, in; int32_t n; } p = {B, A, 4};
-	struct scene *s = *state;
+	struct past *s = *state;
 	struct cw_launch *own;
 	uint32_t func;
 
@@ -581,7 +585,7 @@ static void launches__the_kernel_itself_reads_where_it_reads(void **state)
 static void streams__another_one_or_pinned_memory_is_unsure(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4};
-	struct scene *s = *state;
+	struct past *s = *state;
 
 	for (unsigned i = 0; i < 4; i++)
 		block(s, A + 512 * i, 512, 10);
@@ -598,7 +602,7 @@ static void streams__another_one_or_pinned_memory_is_unsure(void **state)
 static void rings__what_they_no_longer_have_makes_it_unsure(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4};
-	struct scene *s = *state;
+	struct past *s = *state;
 	uint32_t func;
 
 	block(s, A, 512, 10);
@@ -611,6 +615,68 @@ static void rings__what_they_no_longer_have_makes_it_unsure(void **state)
 	finish(s);
 	assert_true(origin(s, A).contents && !origin(s, A).sure);
 	assert_true(origin(s, B).contents && origin(s, B).sure);
+}
+
+/* The real dump of a kernel whose thread 35 failed `p[threadIdx.x] < n`: its launches, each after a copy of 64 numbers, 0 and `value` at 35. */
+static bool found_behind(struct past *s, const int32_t *value, unsigned n, struct values *found, struct recalled *from)
+{
+	struct dump *d = dump_open("tests/dump/real/asserts.cudacore.gz", NULL);
+	struct culprit *k = culprit_find(d), recalled;
+	struct cw_failure *f;
+	struct fault_launch m;
+	uint64_t pointer;
+	uint32_t func;
+	bool is;
+
+	assert_true(k && k->params.data && k->params.len >= 12 && k->params.len <= CW_PARAM_BYTES);
+	memcpy(&pointer, k->params.data, sizeof(pointer));
+	block(s, pointer, 512, 10);
+	func = kernel(s, k->kernel, 2, (const unsigned[]){8, 4});
+	for (unsigned i = 0; i < n; i++) {
+		int32_t numbers[64] = {0};
+		struct cw_launch *l;
+
+		numbers[35] = value[i];
+		copy(s, pointer, numbers, sizeof(numbers), 20 + i);
+		l = launch(s, func, k->params.data, k->params.len, 30 + i);
+		memcpy(l->grid, k->grid, sizeof(l->grid));
+		memcpy(l->block, k->block, sizeof(l->block));
+	}
+	f = tb_fail(&s->b, CW_SRC_DRIVER, 710, line(s, 40));
+	s->t = tb_trace(&s->b);
+	fault_find_launch(&m, s->t, k, f);
+	assert_int_equal(m.n_all, n);
+	is = recall_values(&recalled, from, s->t, k, &m);
+	*found = is ? recalled.values : k->values;
+	culprit_free(k);
+	dump_free(d);
+	return is;
+}
+
+static void values__of_a_real_dump_are_those_of_the_launch_that_failed(void **state)
+{
+	static const struct { int32_t value[3]; int failed; } cases[] = {
+		{{1 << 30, 0, 0}, 0}, {{0, 1 << 30, 0}, 1}, {{0, 0, 1 << 30}, 2}, {{0, 1 << 29, 1 << 30}, 1}, {{0, 0, 0}, -1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct past *s = *state;
+		struct recalled from;
+		struct values v;
+		bool found = found_behind(s, cases[i].value, 3, &v, &from);
+
+		assert_int_equal(found, cases[i].failed >= 0);
+		assert_int_equal(v.answer, found ? VALUES_FOUND : VALUES_PLACES);
+		assert_true(v.value[0].at - v.value[0].base == 4 * 35 && v.value[0].n == 4);
+		if (found) {
+			assert_int_equal(checked_integer(v.value[0].raw, 4), cases[i].value[cases[i].failed]);
+			assert_true(from.sure && from.contents);
+		}
+		assert_false(!found && from.contents);
+		assert_int_equal(line_at(s, from.copied), found ? 20 + (unsigned)cases[i].failed : 0);
+		teardown(state);
+		setup(state);
+	}
 }
 
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -634,6 +700,7 @@ int main(void)
 		test(launches__what_a_graph_may_write_is_unknown),
 		test(launches__the_kernel_itself_reads_where_it_reads),
 		test(streams__another_one_or_pinned_memory_is_unsure),
+		test(values__of_a_real_dump_are_those_of_the_launch_that_failed),
 		test(rings__what_they_no_longer_have_makes_it_unsure),
 	};
 

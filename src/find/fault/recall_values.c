@@ -40,6 +40,21 @@ static bool try_launches(struct values *v, struct recall *r, const struct culpri
 	return false;
 }
 
+/* Which of the launches it was is not known: only what is so for all of them is said. */
+static void origin_of_all(struct recalled *from, struct recall *r, const struct checked *v, const struct fault_launch *m)
+{
+	struct recalled one;
+
+	for (size_t i = 0; i < listed(m); i++) {
+		as_of(r, m, i);
+		recall_origin(r, v->at, v->n, &one);
+		if (i == 0)
+			*from = one;
+		from->made = from->made == one.made ? one.made : 0;
+		from->copied = from->copied == one.copied ? one.copied : 0;
+	}
+}
+
 static bool find(struct culprit *to, struct recalled *from, struct recall *r, const struct culprit *k,
 		 const struct fault_launch *m)
 {
@@ -52,10 +67,8 @@ static bool find(struct culprit *to, struct recalled *from, struct recall *r, co
 		from->sure = from->sure && !doubt;
 		return true;
 	}
-	if (k->values.n_kept) {
-		as_of(r, m, 0);
-		recall_origin(r, first->at, first->n, from);
-	}
+	if (k->values.n_kept)
+		origin_of_all(from, r, first, m);
 	from->contents = false;
 	return false;
 }
