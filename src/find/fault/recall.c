@@ -18,6 +18,8 @@
 
 #define DEPTH_MAX	8	/* copies of copies */
 #define BLOCKS_MAX	64	/* whose writes are kept */
+#define MOMENTS_MAX	4	/* whose blocks are kept in order */
+#define UNIT		512	/* bytes: PyTorch's blocks are as large, or several times that */
 #define READ_MAX	64	/* bytes at a time */
 
 enum write_kind { WRITE_UNKNOWN, WRITE_COPY, WRITE_MOVE, WRITE_SET, WRITE_MADE };
@@ -46,15 +48,23 @@ struct block {
 	uint64_t unsure;	/* when something unseen may have written last */
 };
 
+struct moment {
+	uint64_t when;
+	bool known;
+	struct pieces torch, driver;
+};
+
 struct recall {
 	struct trace *t;
+	struct moment moment[MOMENTS_MAX];
+	size_t n_moments;
 	const struct cw_launch *launch;
 	uint64_t when;
 	const struct cw_copy **copies;
 	size_t n_copies;
 	uint64_t complete;	/* since when all launches and calls are there */
 	struct block block[BLOCKS_MAX];
-	size_t n_blocks;
+	size_t n_blocks, next_block;
 	struct recalled *origin;	/* is filled, or NULL */
 };
 
@@ -95,6 +105,10 @@ void recall_close(struct recall *r)
 		return;
 	for (size_t i = 0; i < r->n_blocks; i++)
 		free(r->block[i].write);
+	for (size_t i = 0; i < MOMENTS_MAX; i++) {
+		pieces_free(&r->moment[i].torch);
+		pieces_free(&r->moment[i].driver);
+	}
 	free(r->copies);
 	free(r);
 }
@@ -313,29 +327,56 @@ static int newest_first(const void *a, const void *b)
 	return x->ticks > y->ticks ? -1 : x->ticks < y->ticks;
 }
 
+/* To find and sort them takes long in a large program, and a kernel reads often. */
+static const struct moment *moment_at(struct recall *r, uint64_t when)
+{
+	struct moment *m;
+
+	for (size_t i = 0; i < MOMENTS_MAX; i++)
+		if (r->moment[i].known && r->moment[i].when == when)
+			return &r->moment[i];
+	m = &r->moment[r->n_moments++ % MOMENTS_MAX];
+	pieces_free(&m->torch);
+	pieces_free(&m->driver);
+	m->when = when;
+	m->known = true;
+	pieces_of_torch(&m->torch, r->t, when);
+	pieces_of_driver_at(&m->driver, r->t, when);
+	return m;
+}
+
 /* PyTorch's block, else an allocation of the driver's that PyTorch has no part in. */
 static bool piece_then(struct recall *r, uint64_t address, uint64_t when, struct piece *to)
 {
-	struct pieces torch, driver;
-	const struct piece *p;
+	const struct moment *m = moment_at(r, when);
+	const struct piece *p = pieces_at(&m->torch, address);
 	struct piece gone;
-	bool found;
 
-	pieces_of_torch(&torch, r->t, when);
-	pieces_of_driver_at(&driver, r->t, when);
-	p = pieces_at(&torch, address);
 	if (!p) {
-		p = pieces_at(&driver, address);
-		if (p && (pieces_touching(&torch, p->addr, p->addr + p->size) ||
+		p = pieces_at(&m->driver, address);
+		if (p && (pieces_touching(&m->torch, p->addr, p->addr + p->size) ||
 			  piece_freed_by_torch(r->t, address, UINT64_MAX, &gone)))
 			p = NULL;
 	}
-	found = p != NULL;
-	if (found)
+	if (p)
 		*to = *p;
-	pieces_free(&torch);
-	pieces_free(&driver);
-	return found;
+	return p != NULL;
+}
+
+/* A place for another one: those without known memory make room. The others stay, because their writes may be in use. */
+static struct block *block_new(struct recall *r)
+{
+	if (r->n_blocks < BLOCKS_MAX)
+		return &r->block[r->n_blocks++];
+	for (size_t i = 0; i < BLOCKS_MAX; i++) {
+		size_t k = (r->next_block + i) % BLOCKS_MAX;
+
+		if (!r->block[k].known) {
+			r->next_block = k + 1;
+			return &r->block[k];
+		}
+	}
+	return NULL;
 }
 
 static struct block *block_then(struct recall *r, uint64_t address, uint64_t when)
@@ -345,10 +386,10 @@ static struct block *block_then(struct recall *r, uint64_t address, uint64_t whe
 	for (size_t i = 0; i < r->n_blocks; i++)
 		if (r->block[i].when == when && address - r->block[i].addr < r->block[i].size)
 			return &r->block[i];
-	if (r->n_blocks == BLOCKS_MAX)
+	b = block_new(r);
+	if (!b)
 		return NULL;
-	b = &r->block[r->n_blocks++];
-	*b = (struct block){.addr = address, .size = 1, .when = when};
+	*b = (struct block){.addr = address & ~(uint64_t)(UNIT - 1), .size = UNIT, .when = when};
 	b->known = piece_then(r, address, when, &b->piece);
 	if (!b->known)
 		return b;
