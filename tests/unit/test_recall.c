@@ -388,7 +388,7 @@ static void made__simple_kernels_are_computed(void **state)
 	copy(s, A + 512, small, sizeof(small), 12);
 	copy(s, A + 1024, real, sizeof(real), 13);
 	for (unsigned i = 0; i < 4; i++)
-		launch(s, kernel(s, CAST, 7, (const unsigned[]){4, 1, 16, 1, 1, 8, 8}), &casts[i], sizeof(casts[i]), 30 + i);
+		launch(s, kernel(s, CAST, 7, (const unsigned[]){4, 1, 16, 1, 1, 8, 8}), &casts[i], 44, 30 + i);
 	launch(s, kernel(s, FILL, 3, (const unsigned[]){4, 8, 8}), &fill, sizeof(fill), 34);
 	launch(s, kernel(s, SHIFT, 3, (const unsigned[]){4, 16, 16}), &shift, sizeof(shift), 35);
 	launch(s, kernel(s, RANGE, 3, (const unsigned[]){4, 24, 8}), &range, sizeof(range), 36);
@@ -427,7 +427,7 @@ static void made__others_and_numbers_that_do_not_fit_are_unknown(void **state)
 	block(s, B, 512, 10);
 	block(s, B + 512, 512, 14);
 	copy(s, A, real, sizeof(real), 11);
-	launch(s, kernel(s, CAST, 7, (const unsigned[]){4, 1, 16, 1, 1, 8, 8}), &cast, sizeof(cast), 12);
+	launch(s, kernel(s, CAST, 7, (const unsigned[]){4, 1, 16, 1, 1, 8, 8}), &cast, 44, 12);
 	pairs(s, NEGATE, 4, B + 512, A, 13);
 	finish(s);
 	unknown(s, B);
