@@ -17,6 +17,7 @@
 #include "find/fault/recall_values.h"
 #include "read/dump/dump.h"
 #include "read/recording/copies.h"
+#include "judge.h"
 #include "trace_builder.h"
 
 #define SLOTS	16u
@@ -35,7 +36,8 @@
 #define NO_GAPS "TrivialOffsetCalculator<1, unsigned int>"
 #define CASTS "at::native::memory::LoadWithCast<1>, at::native::memory::StoreWithCast<1> "
 #define CAST \
-	"void at::native::unrolled_elementwise_kernel<" LAMBDA ", " PAIR ", 4, " NO_GAPS ", " NO_GAPS ", " CASTS ">(int, " LAMBDA ", " PAIR ", int)"
+	"void at::native::unrolled_elementwise_kernel<" LAMBDA ", " PAIR ", 4, " NO_GAPS ", " NO_GAPS ", " CASTS \
+	">(int, " LAMBDA ", " PAIR ", int)"
 #define SAME EACH LAMBDA ", " PAIR " >(int, " LAMBDA ", " PAIR ")"
 #define FILLER "at::native::FillFunctor<long>, std::array<char*, 1ul>"
 #define FILL EACH FILLER " >(int, " FILLER ")"
@@ -45,7 +47,9 @@
 #define READS "reads(float*, long const*, int)"
 #define WRITES "writes(float*, long*, int)"
 #define RANGER "at::native::arange_cuda_out(c10::Scalar const&)::{lambda()#1}::operator()() const::{lambda()#4}::operator()() const::{lambda(long)#1}"
-#define RANGE "void (anonymous namespace)::elementwise_kernel_with_index<int, " RANGER ">(int, " RANGER ", function_traits<" RANGER ">::result_type*)"
+#define RANGE \
+	"void (anonymous namespace)::elementwise_kernel_with_index<int, " RANGER ">(int, " RANGER \
+	", function_traits<" RANGER ">::result_type*)"
 #define GAPS "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<x>(at::TensorIteratorBase&)::{lambda(int)#1}>(int, x)"
 
 struct past {
@@ -65,10 +69,12 @@ static int setup(void **state)
 
 	tb_init(&s->b);
 	s->block = (void *)(s->b.data + tb_chunk(&s->b, CW_CHUNK_BLOCKS, 16 * sizeof(*s->block)));
-	s->freed_ring = (void *)(s->b.data + tb_chunk(&s->b, CW_CHUNK_FREED, sizeof(struct cw_ring) + 16 * sizeof(struct cw_freed)));
+	s->freed_ring = (void *)(s->b.data + tb_chunk(&s->b, CW_CHUNK_FREED,
+						      sizeof(struct cw_ring) + 16 * sizeof(struct cw_freed)));
 	*s->freed_ring = (struct cw_ring){.tid = 1, .slot_size = sizeof(struct cw_freed), .n_slots = 16};
 	s->freed = (struct cw_freed *)(s->freed_ring + 1);
-	s->copies = (void *)(s->b.data + tb_chunk(&s->b, CW_CHUNK_COPIES, sizeof(*s->copies) + SLOTS * sizeof(struct cw_copy) + BYTES));
+	s->copies = (void *)(s->b.data + tb_chunk(&s->b, CW_CHUNK_COPIES,
+						  sizeof(*s->copies) + SLOTS * sizeof(struct cw_copy) + BYTES));
 	s->copies->n_slots = SLOTS;
 	s->copies->n_bytes = BYTES;
 	*state = s;
@@ -368,8 +374,15 @@ static void made__simple_kernels_are_computed(void **state)
 	const int64_t first[4] = {1, -2, 3, 1ll << 40};
 	const int32_t small[4] = {7, -8, 9, 10};
 	const double real[2] = {1.5, -2.5};
-	const struct { uint32_t n, functor; uint64_t to, from; uint8_t pad[4]; uint8_t in, a[3]; uint32_t in_bytes; uint8_t out, b[3];
-		       uint32_t out_bytes; } casts[] = {
+	const struct {
+		uint32_t n, functor;
+		uint64_t to, from;
+		uint8_t pad[4];
+		uint8_t in, a[3];
+		uint32_t in_bytes;
+		uint8_t out, b[3];
+		uint32_t out_bytes;
+	} casts[] = {
 		{4, 0, B, A + 512, {0}, 3, {1, 2, 3}, 4, 4, {4, 5, 6}, 8},
 		{2, 0, B + 512, A + 1024, {0}, 7, {0}, 8, 4, {0}, 8},
 		{2, 0, B + 1024, A, {0}, 4, {0}, 8, 6, {0}, 4},
@@ -419,8 +432,15 @@ static void made__simple_kernels_are_computed(void **state)
 static void made__others_and_numbers_that_do_not_fit_are_unknown(void **state)
 {
 	const double real[4] = {1e300, 5, 0.0 / 0.0, -3};
-	const struct { uint32_t n, functor; uint64_t to, from; uint8_t pad[4]; uint8_t in, a[3]; uint32_t in_bytes; uint8_t out, b[3];
-		       uint32_t out_bytes; } cast = {4, 0, B, A, {0}, 7, {0}, 8, 4, {0}, 8};
+	const struct {
+		uint32_t n, functor;
+		uint64_t to, from;
+		uint8_t pad[4];
+		uint8_t in, a[3];
+		uint32_t in_bytes;
+		uint8_t out, b[3];
+		uint32_t out_bytes;
+	} cast = {4, 0, B, A, {0}, 7, {0}, 8, 4, {0}, 8};
 	struct past *s = *state;
 
 	block(s, A, 512, 10);
@@ -523,7 +543,8 @@ static void launches__what_is_behind_the_recorded_parameters_makes_it_unsure(voi
 		if (i == 5)
 			launch(s, kernel(s, GAPS, 2, (const unsigned[]){4, 600}), params, sizeof(params), 12);
 		copy(s, A, first, sizeof(first), 11);
-		func = i == 4 ? tb_function(&s->b, "nothing known") : kernel(s, i == 0 ? GAPS : "other(x)", 2, (const unsigned[]){4, 600});
+		func = i == 4 ? tb_function(&s->b, "nothing known")
+			      : kernel(s, i == 0 ? GAPS : "other(x)", 2, (const unsigned[]){4, 600});
 		if (i == 0 || i == 1)
 			launch(s, func, params, sizeof(params), 12);
 		else if (i == 2)
@@ -656,7 +677,8 @@ static bool found_behind(struct past *s, const int32_t *value, unsigned n, struc
 static void values__of_a_real_dump_are_those_of_the_launch_that_failed(void **state)
 {
 	static const struct { int32_t value[3]; int failed; } cases[] = {
-		{{1 << 30, 0, 0}, 0}, {{0, 1 << 30, 0}, 1}, {{0, 0, 1 << 30}, 2}, {{0, 1 << 29, 1 << 30}, 1}, {{0, 0, 0}, -1},
+		{{1 << 30, 0, 0}, 0},	    {{0, 1 << 30, 0}, 1}, {{0, 0, 1 << 30}, 2},
+		{{0, 1 << 29, 1 << 30}, 1}, {{0, 0, 0}, -1},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -677,6 +699,94 @@ static void values__of_a_real_dump_are_those_of_the_launch_that_failed(void **st
 		teardown(state);
 		setup(state);
 	}
+}
+
+#define LOSS \
+	"void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(float*, float*, float const*, long const*, " \
+	"float const*, bool, long, long, long, long)"
+
+struct loss { uint64_t out[3], labels, weights; uint8_t mean, pad[7]; int64_t n, dims, classes, ignored; };
+
+/* A loss over 8 classes with these labels, of which `n` are said to be there. */
+static struct cw_launch *loss(struct past *s, uint32_t func, uint64_t at, const int64_t *labels, int64_t n, unsigned from)
+{
+	const struct loss p = {.labels = at, .n = n, .dims = 8, .classes = 8, .ignored = -100};
+
+	block(s, at, 512, from);
+	copy(s, at, labels, 64, from + 1);
+	return launch(s, func, &p, sizeof(p), from + 2);
+}
+
+static json_t *without_a_dump(struct past *s)
+{
+	struct cw_failure *f = tb_fail(&s->b, CW_SRC_DRIVER, 710, line(s, 90));
+
+	f->api = 90;
+	return judge(&s->b, 1);
+}
+
+static void suspects__labels_that_were_copied_show_which_it_was(void **state)
+{
+	const int64_t good[8] = {0, 7, -100, 3}, bad[8] = {1, 2, -100, 8, -1, 9};
+	struct past *s = *state;
+	uint32_t func = kernel(s, LOSS, 1, (const unsigned[]){80});
+	json_t *j;
+
+	loss(s, func, A, good, 8, 10);
+	loss(s, func, A + 512, bad, 5, 20);
+	loss(s, func, A + 1024, good, 8, 30);
+	j = without_a_dump(s);
+	assert_string_equal(field(j, "cause"), "label-out-of-range");
+	assert_string_equal(field(j, "certainty"), "likely");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 22);
+	assert_true(mentions(j, "why", "labels[3] is 8, labels[4] is -1; classes are 0 to 7"));
+	assert_true(mentions(j, "why", "train.py:21\""));
+	json_decref(j);
+}
+
+static void suspects__labels_that_are_not_all_known_prove_nothing_about_others(void **state)
+{
+	const int64_t good[8] = {0, 7, -100, 3}, bad[8] = {1, 2, -100, 8, -1, 9};
+	struct past *s = *state;
+	uint32_t func = kernel(s, LOSS, 1, (const unsigned[]){80});
+	json_t *j;
+
+	loss(s, func, A, good, 9, 10);	/* one more than were copied */
+	loss(s, func, A + 512, bad, 4, 20);
+	j = without_a_dump(s);
+	assert_true(mentions(j, "why", "labels[3] is 8; classes"));
+	assert_true(mentions(j, "why", "train.py:21; it may have been changed since"));
+	json_decref(j);
+	teardown(state);
+	setup(state);
+	s = *state;
+	func = kernel(s, LOSS, 1, (const unsigned[]){80});
+	loss(s, func, A, good, 8, 10);
+	j = without_a_dump(s);
+	assert_string_equal(field(j, "cause"), "label-out-of-range");
+	assert_false(mentions(j, "why", " is ") || mentions(j, "why", "copied"));
+	json_decref(j);
+}
+
+static void suspects__a_launch_that_waited_is_the_one(void **state)
+{
+	const int64_t bad[8] = {1, 2, -100, 8};
+	struct past *s = *state;
+	uint32_t func = kernel(s, LOSS, 1, (const unsigned[]){80});
+	struct cw_failure *f;
+	json_t *j;
+
+	loss(s, func, A, bad, 8, 10)->result = 710;
+	f = tb_fail(&s->b, CW_SRC_DRIVER, 710, line(s, 12));
+	f->api = 60;
+	f->is_launch = 1;
+	f->func = func;
+	j = judge(&s->b, 1);
+	assert_string_equal(field(j, "cause"), "label-out-of-range");
+	assert_string_equal(field(j, "certainty"), "likely");
+	assert_true(mentions(j, "why", "labels[3] is 8; classes"));
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 12);
+	json_decref(j);
 }
 
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -701,6 +811,9 @@ int main(void)
 		test(launches__the_kernel_itself_reads_where_it_reads),
 		test(streams__another_one_or_pinned_memory_is_unsure),
 		test(values__of_a_real_dump_are_those_of_the_launch_that_failed),
+		test(suspects__labels_that_were_copied_show_which_it_was),
+		test(suspects__labels_that_are_not_all_known_prove_nothing_about_others),
+		test(suspects__a_launch_that_waited_is_the_one),
 		test(rings__what_they_no_longer_have_makes_it_unsure),
 	};
 

@@ -15,6 +15,7 @@
 #include "find/failure/observe.h"
 #include "find/fault/address.h"
 #include "find/fault/late.h"
+#include "find/fault/observe_origin.h"
 #include "find/fault/recall_values.h"
 #include "find/failure/suspects.h"
 #include "find/failure/place.h"
@@ -354,43 +355,6 @@ static void compare_codes(struct casefile *c, const struct incident *i, const st
 						  cuda_error_name(said), culprit_fault_text(k->fault)));
 }
 
-static const char *line_text(struct casefile *c, const struct trace *t, uint32_t stack)
-{
-	struct place p;
-
-	return stack && place_of_stack(t, stack, &p)
-		       ? pool_printf(c->pool, "%s:%u", file_shown(p.file, trace_header(t)->cwd), p.line)
-		       : NULL;
-}
-
-static const char *origin_text(struct casefile *c, const struct recalled *from, const char *made, const char *copied)
-{
-	const char *since = !from->contents || from->sure ? "" : "; it may have been changed since";
-
-	if (copied && (!made || !strcmp(made, copied)))
-		return pool_printf(c->pool, "it was copied to the GPU at %s%s", copied, since);
-	if (copied)
-		return pool_printf(c->pool, "its tensor was made at %s, from what was copied to the GPU at %s%s", made,
-				   copied, since);
-	return made ? pool_printf(c->pool, "its tensor was made at %s", made) : NULL;
-}
-
-/* Where what failed the check came from. */
-static void join_origin(struct casefile *c, const struct trace *t, const struct culprit *k, const struct recalled *from)
-{
-	const char *before = case_observer(c, "recording");
-	const char *made = line_text(c, t, from->made), *copied = line_text(c, t, from->copied);
-
-	if (k->fault == FAULT_ASSERT) {
-		fact_set_text(c, FACT_assert_made, made);
-		fact_set_text(c, FACT_assert_copied, copied);
-		fact_set_text(c, FACT_assert_origin, origin_text(c, from, made, copied));
-		if (fact_known(c, FACT_assert_values))
-			fact_set_text(c, FACT_assert_source, !from->contents ? "dump" : from->sure ? "copy" : "copy-unsure");
-	}
-	case_observer(c, before);
-}
-
 void join_dump(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k, struct scene *s)
 {
 	const char *before;
@@ -405,7 +369,8 @@ void join_dump(struct casefile *c, const struct incident *i, struct trace *t, co
 	if (recall_values(&recalled, &from, t, k, &m))
 		k = &recalled;
 	dump_observe_fault(c, k);
-	join_origin(c, t, k, &from);
+	if (k->fault == FAULT_ASSERT)
+		observe_origin(c, t, &from);
 	compare_codes(c, i, k);
 	before = case_observer(c, DUMP_OBSERVER);
 	join_address(c, i, t, k, &m);
