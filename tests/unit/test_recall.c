@@ -768,6 +768,32 @@ static void suspects__labels_that_are_not_all_known_prove_nothing_about_others(v
 	json_decref(j);
 }
 
+#define BCE_OPERANDS "at::native::binary_cross_entropy_out_cuda(at::Tensor const&)::{lambda()#1}::operator()() const::{lambda(float, float)#1}, std::array<char*, 3ul>"
+#define BCE EACH BCE_OPERANDS " >(int, " BCE_OPERANDS ")"
+
+static void suspects__probabilities_are_looked_at_too(void **state)
+{
+	const float good[4] = {0, 1, 0.5f, 0.25f}, bad[4] = {0.5f, 1.5f, -0.25f, 1};
+	const struct { uint32_t n, functor; uint64_t out, in, target; } p = {4, 0, B, A, A + 512}, q = {4, 0, B, A + 512, A};
+	struct past *s = *state;
+	uint32_t func = kernel(s, BCE, 3, (const unsigned[]){4, 1, 24});
+	json_t *j;
+
+	block(s, A, 512, 10);
+	block(s, A + 512, 512, 10);
+	block(s, B, 512, 10);
+	copy(s, A, bad, sizeof(bad), 11);
+	copy(s, A + 512, good, sizeof(good), 12);
+	launch(s, func, &q, sizeof(q), 13);
+	launch(s, func, &p, sizeof(p), 14);
+	j = without_a_dump(s);
+	assert_string_equal(field(j, "cause"), "input-out-of-range");
+	assert_true(mentions(j, "why", "the input at position 1 is 1.5, the input at position 2 is -0.25"));
+	assert_true(mentions(j, "why", "train.py:11\""));
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 14);
+	json_decref(j);
+}
+
 static void suspects__a_launch_that_waited_is_the_one(void **state)
 {
 	const int64_t bad[8] = {1, 2, -100, 8};
@@ -813,6 +839,7 @@ int main(void)
 		test(values__of_a_real_dump_are_those_of_the_launch_that_failed),
 		test(suspects__labels_that_were_copied_show_which_it_was),
 		test(suspects__labels_that_are_not_all_known_prove_nothing_about_others),
+		test(suspects__probabilities_are_looked_at_too),
 		test(suspects__a_launch_that_waited_is_the_one),
 		test(rings__what_they_no_longer_have_makes_it_unsure),
 	};

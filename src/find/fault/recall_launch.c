@@ -208,6 +208,22 @@ bool launch_points(struct trace *t, const struct cw_launch *l, unsigned at)
 	return false;
 }
 
+bool launch_operand(struct trace *t, const struct cw_launch *l, unsigned which, struct operand *to)
+{
+	const char *kernel = trace_function_name(t, l->func);
+	const struct cw_layout *y = trace_layout(t, trace_function(t, l->func));
+	const uint8_t *count = param_at(l, y, 0, 4), *list = param_at(l, y, OPERANDS, 24);
+	uint32_t n;
+
+	if (!count || !list || which > 2 || gaps_in(kernel) || strstr(kernel, "WithCast") || !is_elementwise(kernel) ||
+	    !type_behind(kernel, "{lambda(", ',', &to->of))
+		return false;
+	memcpy(&n, count, sizeof(n));
+	to->n = n;
+	to->at = word_at(list + 8 * (size_t)which);
+	return true;
+}
+
 enum touch launch_touches(struct trace *t, const struct cw_launch *l, unsigned at, struct made *m)
 {
 	const char *kernel = trace_function_name(t, l->func), *name;

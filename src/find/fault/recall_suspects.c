@@ -13,11 +13,14 @@
 #include "case/assert.h"
 #include "case/case.h"
 #include "case/signature.h"
+#include "find/failure/asserting.h"
 #include "find/failure/suspects.h"
 #include "find/fault/culprit.h"
 #include "find/fault/observe_dump.h"
 #include "find/fault/observe_origin.h"
 #include "find/fault/recall.h"
+#include "find/fault/recall_write.h"
+#include "find/words/printed_assert.h"
 #include "read/recording/trace.h"
 
 #define NUMBERS_MAX (1 << 20)
@@ -46,6 +49,7 @@ struct list {
 	unsigned bytes;
 	int64_t n, bound, least, skip;
 	bool skips;
+	bool real;	/* they must be from 0 to 1 */
 	const char *dtype;
 };
 
@@ -92,31 +96,45 @@ static bool read_list(struct list *to, struct trace *t, const struct cw_launch *
 	return false;
 }
 
-static bool is_bad(const struct list *l, int64_t v)
+/* The probabilities of a binary cross entropy, or its targets. */
+static bool read_range(struct list *to, struct trace *t, const struct cw_launch *l, const struct asserting *a,
+		       struct pool *pool)
 {
+	const char *full = trace_function_name(t, l->func), *condition = a->line ? a->line->condition : "";
+	struct operand o;
+
+	if (strcmp(assert_about_kernel(kernel_short_name(full, pool), full), "range") != 0 ||
+	    !launch_operand(t, l, strstr(condition, "target") ? 2 : 1, &o) || !o.of.real || o.n > NUMBERS_MAX)
+		return false;
+	*to = (struct list){.at = o.at, .bytes = o.of.bytes, .n = (int64_t)o.n, .real = true};
+	return true;
+}
+
+static bool is_bad(const struct list *l, const struct checked *c)
+{
+	int64_t v = checked_integer(c->raw, l->bytes);
+	double d;
+
+	if (l->real)
+		return checked_real(c, &d) && !(d >= 0 && d <= 1);
 	return (v < l->least || v >= l->bound) && !(l->skips && v == l->skip);
 }
 
 /* The numbers that are out of bounds. False: not all of them are known. */
 static bool find_bad(struct values *v, struct recall *r, const struct list *l)
 {
-	uint8_t raw[8] = {0};
-
 	*v = (struct values){.answer = VALUES_FOUND, .n_threads = 1};
 	for (int64_t i = 0; i < l->n; i++) {
-		uint64_t at = l->at + (uint64_t)i * l->bytes;
-		struct checked *to = &v->value[v->n_kept];
+		struct checked one = {.at = l->at + (uint64_t)i * l->bytes, .n = l->bytes, .base = l->at, .n_raw = l->bytes,
+				      .compared = true, .compare.real = l->real};
 
-		if (!recall_memory(r, at, raw, l->bytes))
+		if (!recall_memory(r, one.at, one.raw, l->bytes))
 			return false;
-		if (!is_bad(l, checked_integer(raw, l->bytes)))
+		if (!is_bad(l, &one))
 			continue;
 		v->n_found++;
-		if (v->n_kept == VALUES_MAX)
-			continue;
-		*to = (struct checked){.at = at, .n = l->bytes, .base = l->at, .n_raw = l->bytes, .compared = true};
-		memcpy(to->raw, raw, sizeof(raw));
-		v->n_kept++;
+		if (v->n_kept < VALUES_MAX)
+			v->value[v->n_kept++] = one;
 	}
 	return true;
 }
@@ -147,15 +165,16 @@ static void add_failed(struct search *q, struct trace *t, const struct cw_failur
 		}
 }
 
-static void set_facts(struct casefile *c, struct trace *t, const struct cw_launch *l, const struct list *list, const struct values *v,
-		      const struct recalled *from)
+static void set_facts(struct casefile *c, struct trace *t, const struct cw_launch *l, const struct list *list,
+		      const struct values *v, const struct recalled *from)
 {
 	const char *full = trace_function_name(t, l->func), *name = kernel_short_name(full, c->pool);
 	struct culprit k = {.kernel_text = (char *)full, .values = *v};
 
 	fact_set_text(c, FACT_assert_kernel, name);
 	fact_set_text(c, FACT_assert_about, assert_about_kernel(name, full));
-	fact_set_number(c, FACT_assert_bound, (double)list->bound);
+	if (!list->real)
+		fact_set_number(c, FACT_assert_bound, (double)list->bound);
 	fact_set_text(c, FACT_assert_dtype, list->dtype);
 	if (list->skips)
 		fact_set_number(c, FACT_assert_ignored, (double)list->skip);
@@ -179,7 +198,7 @@ uint32_t recall_suspects(struct casefile *c, struct trace *t, const struct cw_fa
 		struct values v;
 		struct list list;
 
-		if (!read_list(&list, t, l, c->pool))
+		if (!read_list(&list, t, l, c->pool) && !read_range(&list, t, l, a, c->pool))
 			continue;
 		recall_launch(r, l, l->ticks);
 		known = find_bad(&v, r, &list);

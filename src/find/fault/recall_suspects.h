@@ -13,6 +13,7 @@ struct trace;
 
 /* Of the launches that may have failed, the oldest with an index that is out of bounds: its values become facts. The stack of that launch, 0:
  * there is none. */
-uint32_t recall_suspects(struct casefile *c, struct trace *t, const struct cw_failure *noticed, const struct asserting *a);
+uint32_t recall_suspects(struct casefile *c, struct trace *t, const struct cw_failure *noticed,
+			 const struct asserting *a);
 
 #endif

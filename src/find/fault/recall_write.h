@@ -42,6 +42,11 @@ enum touch launch_touches(struct trace *t, const struct cw_launch *l, unsigned a
 /* Is what is at this byte of its parameters a pointer for sure, and not what was there before? */
 bool launch_points(struct trace *t, const struct cw_launch *l, unsigned at);
 
+/* A tensor that an elementwise kernel over two of them, without gaps, was given: 1 or 2; 0 is the result. False: it is no such kernel, or of another
+ * type than `of`, which both of them have. */
+struct operand { uint64_t at, n; struct element_type of; };
+bool launch_operand(struct trace *t, const struct cw_launch *l, unsigned which, struct operand *to);
+
 /* Numbers as they are in memory. False: of a type that is not known, or no such number. */
 struct number { bool real; int64_t whole; double part; };
 bool number_read(struct element_type type, const uint8_t *raw, struct number *to);
