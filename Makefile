@@ -347,7 +347,7 @@ $(B)/obj/tests/unit/test_%.o: tests/unit/test_%.c
 # stand-ins for the rest of the recorder (rec_make.h); none of their names is another group's.
 $(B)/obj/tests/recorder/%.o: src/recorder/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(REC_FLAGS) $(SANFLAG) -c $< -o $@
-REC_PARTS := $(addprefix $(B)/obj/tests/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o rec_event_log.o)
+REC_PARTS := $(addprefix $(B)/obj/tests/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o rec_event_log.o rec_copies.o)
 REC_GROUPS := $(patsubst %.c,$(B)/obj/%.o,$(shell grep -ls '"rec_make.h"' tests/unit/test_*.c))
 $(REC_GROUPS): $(B)/obj/tests/unit/test_%.o: tests/unit/test_%.c $(REC_PARTS)
 	$(call say,CC,$<)

@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	12	/* raised when something was added */
+#define CW_MINOR	13	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -67,7 +67,8 @@
 	X(29, TENSORS,    "tensors in the frames of the exception that ended the program: struct cw_tensor[]") \
 	X(30, HANDLERS,   "what would have caught an exception at each failure: struct cw_failure_handlers[]") \
 	X(31, PRINTED,    "what the driver and the kernels printed: struct cw_printed") \
-	X(32, HOLDERS,    "which Python objects kept PyTorch's blocks: struct cw_holders")
+	X(32, HOLDERS,    "which Python objects kept PyTorch's blocks: struct cw_holders") \
+	X(33, COPIES,     "what was copied to the GPU: struct cw_copies, struct cw_copy[], then contents")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -798,6 +799,34 @@ struct cw_printed {
 	struct cw_printed_line open[2];	/* of each stream: a line that is not complete; its length so far, and no count */
 };
 
+/* Since 2.13: the newest copies from the host to a GPU, with the contents of small ones. Both are rings: slot i is that of copy i, i + n_slots
+ * and so on, and byte b of the contents is at b % n_bytes, as long as no more than n_bytes were written behind it. */
+#define CW_COPIES		4096u
+#define CW_COPIES_BYTES		(4u << 20)
+#define CW_COPIES_WHOLE		(64u << 10)	/* kept as a whole up to this many bytes, */
+#define CW_COPIES_PREFIX	(4u << 10)	/* of larger ones so many */
+
+#define CW_COPY_PINNED		1u		/* from pinned memory, perhaps after the call returned: the program may have changed it */
+
+struct cw_copy {
+	uint64_t seq;			/* as in cw_launch */
+	uint64_t ticks;			/* after the call */
+	uint64_t to, from, bytes, stream;
+	uint64_t contents;		/* the number of its first byte in the ring */
+	uint32_t kept;			/* bytes of them, from the start */
+	uint32_t stack, tid, flags;	/* CW_COPY_* */
+	int32_t device;			/* the current one, -1 = not known */
+	uint32_t pad;
+};
+
+struct cw_copies {			/* 64 bytes, then the slots, then the contents */
+	uint64_t head;			/* copies so far */
+	uint64_t written;		/* bytes of contents so far; before they are written */
+	uint64_t lost;			/* copies that are not here: another thread was busy with the ring */
+	uint32_t n_slots, n_bytes;
+	uint64_t reserved[4];
+};
+
 struct cw_range {			/* memory of the process that came from no device */
 	uint64_t start, end;
 };
@@ -969,6 +998,8 @@ _Static_assert(sizeof(struct cw_function) == 40, "part of the file format");
 _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");
 _Static_assert(sizeof(struct cw_freed) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_range) == 16, "part of the file format");
+_Static_assert(sizeof(struct cw_copy) == 80, "part of the file format");
+_Static_assert(sizeof(struct cw_copies) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");
 _Static_assert(sizeof(struct cw_printed_line) == 1024, "part of the file format");
 _Static_assert(sizeof(struct cw_printed) == 64 + 18 * 1024, "part of the file format");

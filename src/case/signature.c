@@ -108,6 +108,7 @@ static bool measure_info(char *type, struct signature_param *p)
 		return false;
 	type[strlen(type) - 1] = '\0';
 	*comma = '\0';
+	p->is_const = str_ends(type, " const");
 	strip(type);
 	strip(comma + 1);
 	i = type_find(comma + 1 + strspn(comma + 1, " "));
@@ -127,6 +128,7 @@ static bool measure(char *type, struct signature_param *p)
 	*p = (struct signature_param){.size = sizeof(uint64_t)};
 	if (str_ends(type, "*")) {
 		type[strlen(type) - 1] = '\0';
+		p->is_const = str_ends(type, " const");
 		strip(type);
 		i = type_find(type);
 		p->points_to_dtype = i < 0 ? NULL : types[i].dtype;
@@ -165,7 +167,17 @@ bool signature_pointer_at(const char *kernel, size_t offset, struct signature_pa
 {
 	for (unsigned i = 0; signature_param(kernel, i, p) && p->offset <= offset; i++)
 		if (p->offset == offset)
-			return p->points_to || p->info;
+			return p->points_to || p->info || p->is_const;
+	return false;
+}
+
+bool signature_number_at(const char *kernel, size_t offset)
+{
+	struct signature_param p;
+
+	for (unsigned i = 0; signature_param(kernel, i, &p) && p.offset <= offset; i++)
+		if (offset - p.offset < p.size)
+			return p.is_integer || (p.info && offset > p.offset);
 	return false;
 }
 

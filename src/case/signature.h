@@ -15,6 +15,7 @@ struct signature_param {
 	size_t offset, size;
 	bool is_signed, is_integer;
 	const char *points_to_dtype;	/* "int64" for long*, as PyTorch spells it; NULL = none, or not a pointer */
+	bool is_const;		/* it points to what the kernel only reads */
 	unsigned points_to;	/* how large the elements are that it points to, 0 = not a pointer, or not known */
 	unsigned info;		/* PyTorch's TensorInfo, which begins with a pointer: bytes of its sizes and strides; 0 = it is none */
 };
@@ -28,6 +29,9 @@ bool signature_param(const char *kernel, unsigned number, struct signature_param
 
 /* The parameter that begins at this byte, with a pointer. */
 bool signature_pointer_at(const char *kernel, size_t offset, struct signature_param *p);
+
+/* Can no pointer be there: is it a number, or a size or stride in a TensorInfo? */
+bool signature_number_at(const char *kernel, size_t offset);
 
 #define SIGNATURE_LAST	UINT_MAX	/* the last one, whatever is before it: it ends where the bytes end */
 

@@ -645,6 +645,21 @@ typedef void (*sim_given_anew)(uint64_t addr, size_t size);
 extern _Atomic(sim_given_anew) reads_given_anew;
 void reads_start(void);			/* after the first successful cuInit */
 void words_start(void);			/* likewise */
+void copies_start(void);		/* likewise */
+
+/* What the program copies to the GPU (rec_copies.c). */
+struct cw_copies;
+extern _Atomic(bool) copies_wanted;
+static inline bool copies_on(void)
+{
+	return likely(atomic_load_explicit(&copies_wanted, memory_order_relaxed));
+}
+struct copied {
+	uint64_t to, from, bytes, stream;
+	bool to_gpu;			/* that is known: the call says so */
+};
+void copies_keep(const struct copied *c);	/* after the call, and after it was noted */
+void copies_not_of_pinned(void);	/* some pinned memory should not be read by the processor */
 
 /* PyTorch made a tensor of a block, or took it back: what the host wrote there is not the contents of the next one. */
 static inline void reads_block_anew(uint64_t addr, uint64_t size)

@@ -29,6 +29,7 @@ static const struct {
 	{ "CUWHY_NO_FRAMES", "set: do not walk Python frames" },
 	{"CUWHY_SIM", "the simulated GPU is in use"},
 	{"CUWHY_CORE_DUMP", "folder for GPU core dumps; unset: none are requested"},
+	{"CUWHY_NO_VALUES", "set: do not keep what is copied to the GPU"},
 	{"CUWHY_DUMP_MEMORY", "set: GPU core dumps contain global memory"},
 	{"CUWHY_HANG", "folder for the pipe that requests dumps of a running GPU; set: mark waiting threads"},
 	{"CUWHY_GUARD", "set: every allocation in a mapping of its own; options, separated by commas"},

@@ -188,6 +188,7 @@ static void after_INIT(struct call *c)
 		hang_start();
 		reads_start();
 		words_start();
+		copies_start();
 	}
 	note(c, 0);
 }
@@ -321,6 +322,30 @@ static void after_COPY(struct call *c)
 	note(c, 0);
 }
 
+static void keep_copied(const struct call *c, bool to_gpu)
+{
+	if (copies_on() && !c->r)
+		copies_keep(&(struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, to_gpu});
+}
+
+static void after_COPYIN(struct call *c)
+{
+	after_COPY(c);
+	keep_copied(c, true);
+}
+
+static void after_COPYANY(struct call *c)
+{
+	after_COPY(c);
+	keep_copied(c, false);
+}
+
+static void after_COPYANYWAIT(struct call *c)
+{
+	after_COPYWAIT(c);
+	keep_copied(c, false);
+}
+
 static void loaded(struct call *c, const void *image)
 {
 	note(c, c->out);
@@ -444,7 +469,16 @@ static void after_ALLOC(struct call *c)	       { gave(c, c->a[1], CW_MEM_DEVICE,
 static void after_ALLOCMANAGED(struct call *c) { gave(c, c->a[1], CW_MEM_MANAGED, current_device(), 0); }
 static void after_ALLOCASYNC(struct call *c)   { gave(c, c->a[1], CW_MEM_ASYNC, current_device(), c->a[2]); }
 static void after_ALLOCPOOL(struct call *c)    { gave(c, c->a[1], CW_MEM_ASYNC, current_device(), c->a[3]); }
-static void after_ALLOCHOST(struct call *c)    { gave(c, c->a[1], CW_MEM_PINNED, -1, 0); }
+
+/* The same flag of two calls: memory that is slow to read, and memory of a device. */
+enum { UNREADABLE = 4 };
+
+static void after_ALLOCHOST(struct call *c)
+{
+	gave(c, c->a[1], CW_MEM_PINNED, -1, 0);
+	if (unlikely(c->count > 2 && c->a[2] & UNREADABLE))
+		copies_not_of_pinned();
+}
 
 static void after_RESERVE(struct call *c)
 {
@@ -463,6 +497,8 @@ static void after_ALLOCPITCH(struct call *c)
 static void after_HOSTREGISTER(struct call *c)
 {
 	note(c, 0);
+	if (unlikely(c->a[2] & UNREADABLE))
+		copies_not_of_pinned();
 	if (c->r == 0)
 		driver_alloc_add(c->a[0], c->a[1], CW_MEM_REGISTERED, -1, 0);
 }

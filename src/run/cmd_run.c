@@ -21,7 +21,7 @@
 #define HANG_LOOK_MS	50	/* with --hang-after, where the keeper may ask it to end the program */
 
 static struct {
-	bool json, verbose, keep, force, no_core_dump, dump_memory, hang_go_on, memory_trace, guards, help;
+	bool json, verbose, keep, force, no_core_dump, dump_memory, no_values, hang_go_on, memory_trace, guards, help;
 	const char *out, *job, *gpu, *writes, *keep_writes, *color, *hang_after, *hang_load, *guard;
 } given;
 
@@ -59,6 +59,7 @@ static const struct opt options[] = {
 	{"keep-writes", 0, "DIR", "with --gpu sim: put what it writes into DIR", NULL, &given.keep_writes},
 	{"no-core-dump", 0, NULL, "do not take GPU core dumps", &given.no_core_dump, NULL},
 	{"dump-memory", 0, NULL, "GPU core dumps contain its memory: the verdict has values", &given.dump_memory, NULL},
+	{"no-values", 0, NULL, "do not keep the contents of small copies to the GPU", &given.no_values, NULL},
 	{"hang-after", 0, "TIME", "if it waits this long for the GPU: dump it, end the program", NULL, &given.hang_after},
 	{"hang-load", 0, "TIME", "extra time for calls that load code (60s)", NULL, &given.hang_load},
 	{"hang-go-on", 0, NULL, "after that dump, do not end the program", &given.hang_go_on, NULL},
@@ -297,7 +298,8 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	r->server.sim = r->sim;
 	r->judge.notices = r->server.dir ? notices_open(r->server.dir) : NULL;
 	hang_prepare(&r->hang, &r->server);
-	rc = env_prepare(&r->server, argv[0], r->sim, given.no_core_dump, given.dump_memory, e);
+	rc = env_prepare(&r->server, argv[0], r->sim,
+			 &(struct env_wishes){given.no_core_dump, given.dump_memory, given.no_values}, e);
 	if (rc != 0)
 		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
 	if (!r->unrecorded.code && r->server.dir && !getenv("CUWHY_SOCK")) {

@@ -253,8 +253,8 @@ void run_ram_look(struct ram_state *r, pid_t pid, const char *sim);
 
 /* Finds our parts and sets the environment that the program inherits; `sim`: with this simulated GPU, or NULL. -errno with `e`
  * filled if the recorder or the simulated GPU is missing. */
-int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, bool dump_memory,
-		struct err *e);
+struct env_wishes { bool no_core_dump, dump_memory, no_values; };
+int env_prepare(const struct server *s, const char *program, const char *sim, const struct env_wishes *w, struct err *e);
 
 /* For a program behind a fence (writes/fence.h): preloads its library behind the recorder. */
 int env_fence(const char *scratch, struct err *e);

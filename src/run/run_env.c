@@ -241,8 +241,7 @@ int env_fence(const char *scratch, struct err *e)
 	return 0;
 }
 
-int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, bool dump_memory,
-		struct err *e)
+int env_prepare(const struct server *s, const char *program, const char *sim, const struct env_wishes *w, struct err *e)
 {
 	int rc = set_preload(s, program, e);
 
@@ -258,13 +257,15 @@ int env_prepare(const struct server *s, const char *program, const char *sim, bo
 			unsetenv("CUWHY_SIM_CARDS");
 		free(path);
 	}
-	if (rc == 0 && s->dir && !no_core_dump)
+	if (rc == 0 && s->dir && !w->no_core_dump)
 		setenv("CUWHY_CORE_DUMP", s->dir, 1);
 	else
 		unsetenv("CUWHY_CORE_DUMP");
-	if (dump_memory)
+	if (w->dump_memory)
 		setenv("CUWHY_DUMP_MEMORY", "1", 1);
 	else
 		unsetenv("CUWHY_DUMP_MEMORY");
+	if (w->no_values)
+		setenv("CUWHY_NO_VALUES", "1", 1);	/* users may have set it, too */
 	return rc;
 }

@@ -115,6 +115,29 @@ void bench_pairs(struct bench *b, uint64_t n)
 	}
 }
 
+/* From the host to the GPU. */
+static void copies(struct bench *b, uint64_t n, size_t bytes)
+{
+	static char from[64 << 10];
+
+	while (n--) {
+		uint64_t begin = now_ticks();
+		int code = b->copy(b->to, from, bytes);
+
+		keep(b, now_ticks() - begin, code);
+	}
+}
+
+void bench_copies_small(struct bench *b, uint64_t n)
+{
+	copies(b, n, 512);
+}
+
+void bench_copies_large(struct bench *b, uint64_t n)
+{
+	copies(b, n, 64 << 10);
+}
+
 /* The recorder's functions with these names come first and call these, which stand in for PyTorch's. */
 #define REPORT _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE
 #define NAME(symbol) #symbol

@@ -12,6 +12,7 @@ typedef int launch_fn(void *function, unsigned int gx, unsigned int gy, unsigned
 		      void *stream, void **params, void **extra);
 typedef int alloc_fn(unsigned long long *address, size_t bytes);
 typedef int free_fn(unsigned long long address);
+typedef int copy_fn(unsigned long long to, const void *from, size_t bytes);
 typedef int current_fn(void *context);
 
 /* What PyTorch's allocator calls for every block. */
@@ -29,6 +30,8 @@ struct bench {
 	uint64_t count;		/* calls so far */
 	int64_t failed;
 	report_fn *report;
+	copy_fn *copy;
+	unsigned long long to;	/* room for the largest copy */
 };
 
 /* bench_calls.c: the clock is read around every call. */
@@ -37,6 +40,8 @@ void bench_one(struct bench *b);
 void bench_launches(struct bench *b, uint64_t n);
 void bench_launches_no_python(struct bench *b, uint64_t n);
 void bench_pairs(struct bench *b, uint64_t n);
+void bench_copies_small(struct bench *b, uint64_t n);	/* 512 bytes each */
+void bench_copies_large(struct bench *b, uint64_t n);	/* 64 KiB */
 void bench_blocks(struct bench *b, uint64_t n);
 void bench_block(report_fn *report, uint64_t i);	/* the i-th block allocated, and another freed */
 int64_t bench_steps_no_python(struct bench *b);

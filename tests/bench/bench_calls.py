@@ -87,6 +87,8 @@ def main(path):
         library.bench_steps_launch)
     add("launch, 20 Python frames, 3 of them others each time", 16, many_functions(library), None)
     add("allocation and free, 5 Python frames", 5, library.bench_pairs, library.bench_steps_pair)
+    add("copy of 512 bytes to the GPU, 5 Python frames", 5, library.bench_copies_small, None)
+    add("copy of 64 KiB to the GPU, 5 Python frames", 5, library.bench_copies_large, None)
     for depth in (1, 20):
         add("PyTorch block given out and another taken back, %d Python frame%s" % (depth, "s" if depth > 1 else ""),
             depth, library.bench_blocks, library.bench_steps_block)

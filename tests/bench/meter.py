@@ -18,7 +18,8 @@ class Bench(ctypes.Structure):
                 ("alloc", ctypes.c_void_p), ("free", ctypes.c_void_p),
                 ("set_current", ctypes.c_void_p), ("context", ctypes.c_void_p),
                 ("ticks", ctypes.POINTER(ctypes.c_uint32)), ("count", ctypes.c_uint64),
-                ("failed", ctypes.c_int64), ("report", ctypes.c_void_p)]
+                ("failed", ctypes.c_int64), ("report", ctypes.c_void_p),
+                ("copy", ctypes.c_void_p), ("to", ctypes.c_uint64)]
 
 
 def compile_c(target, names, *flags):
@@ -38,7 +39,7 @@ def build(folder, name="bench_calls.so"):
 def load(path):
     library = ctypes.PyDLL(path)       # keeps the GIL, as most of PyTorch's own calls do
     library.bench_ticks_per_ns.restype = ctypes.c_double
-    for name in ("bench_launches", "bench_launches_no_python", "bench_pairs", "bench_blocks"):
+    for name in ("bench_launches", "bench_launches_no_python", "bench_pairs", "bench_blocks", "bench_copies_small", "bench_copies_large"):
         getattr(library, name).argtypes = [ctypes.c_void_p, ctypes.c_uint64]
     for name in ("bench_steps_launch", "bench_steps_pair", "bench_steps_block", "bench_steps_no_python"):
         getattr(library, name).restype = ctypes.c_int64
@@ -53,6 +54,8 @@ class Meter:
         self.function, self.context, self.synchronize = function, context, synchronize
         self.pause = ctypes.CDLL(None).cuwhy_rec_pause
         self.scale = library.bench_ticks_per_ns()
+        self.room = ctypes.c_uint64()
+        cuda.cuMemAlloc_v2(ctypes.byref(self.room), ctypes.c_size_t(64 << 10))
 
     def entry(self, name):
         return ctypes.cast(getattr(self.cuda, name), ctypes.c_void_p)
@@ -61,6 +64,7 @@ class Meter:
         bench = Bench(function=self.function, context=self.context)
         bench.launch, bench.alloc = self.entry("cuLaunchKernel"), self.entry("cuMemAlloc_v2")
         bench.free, bench.set_current = self.entry("cuMemFree_v2"), self.entry("cuCtxSetCurrent")
+        bench.copy, bench.to = self.entry("cuMemcpyHtoD_v2"), self.room.value
         bench.samples = (ctypes.c_uint32 * (BLOCK * blocks))()
         bench.ticks = ctypes.cast(bench.samples, ctypes.POINTER(ctypes.c_uint32))
         return bench

@@ -158,7 +158,7 @@ def rule__a_dump_with_memory_has_the_values_that_failed(box):
 
 
 def rule__a_dump_without_memory_says_where_the_value_is(box):
-    verdict = box.verdict(box.under(box.script(INDICES % [(37, 100)]), gpu="sim:h200"))
+    verdict = box.verdict(box.under(box.script(INDICES % [(37, 100)]), "--no-values", gpu="sim:h200"))
     said = verdict["fault"]["assert"]
     same((said.get("values"), said["places"], said["at"]), (None, "the index at position 37", 37), "where")
     assert any("--dump-memory" in str(fix) for fix in verdict["fix"]), verdict["fix"]

@@ -188,6 +188,36 @@ uint32_t capture_newest(void)
 	return pool_now;
 }
 
+/* What the driver says of an address: its type (CUmemorytype), 4 for managed memory. */
+static unsigned (*memory_is)(uint64_t address);
+static uint32_t captured_stream;	/* calls on this stream are captured; 0: none */
+
+static CUresult pointer_attributes(unsigned n, int *attribute, void **value, uint64_t address)
+{
+	unsigned type = memory_is ? memory_is(address) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		*(unsigned *)value[i] = attribute[i] == 8 ? type == 4 : type;
+	return 0;
+}
+
+_Atomic(void *) door_real[ENTRY_COUNT];
+
+void *door_find(enum entry e)
+{
+	return e == ENTRY_cuPointerGetAttributes ? (void *)pointer_attributes : NULL;
+}
+
+uint32_t capture_of(uint64_t stream)
+{
+	return stream == captured_stream;
+}
+
+int current_device(void)
+{
+	return 0;
+}
+
 static struct live_table blocks = {.chunk = CW_CHUNK_BLOCKS}, driver = {.chunk = CW_CHUNK_ALLOCATIONS};
 
 static int start(void **state)

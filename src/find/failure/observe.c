@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "find/failure/observe.h"
+#include "find/fault/recall_suspects.h"
 #include "read/recording/damage.h"
 #include "case/message.h"
 #include "case/signature.h"
@@ -387,6 +388,9 @@ void recording_observe_suspects(struct casefile *c, const struct incident *i, st
 	/* of all suspects perhaps one alone is known to assert */
 	if ((i->code == CODE_ASSERT || asserting.line) &&
 	    place_of_stack(t, assert_facts_of_suspects(c, t, i->lead, &asserting), &asserts))
+		s->where = asserts;
+	if ((i->code == CODE_ASSERT || asserting.line) &&
+	    place_of_stack(t, recall_suspects(c, t, i->lead, &asserting), &asserts))
 		s->where = asserts;
 	if (found->cleared)
 		case_evidence(c, "driver",

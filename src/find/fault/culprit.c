@@ -65,19 +65,27 @@ static void find_assertion(struct hunt *h)
 			return;
 }
 
-/* An assertion: up to the call. An access: up to it, if it was to global memory. */
-static void find_values(struct hunt *h)
+struct memories {
+	struct dump *dump;
+	memory_fn *other;	/* NULL: none */
+	void *arg;
+};
+
+static bool read_memory(void *arg, uint64_t address, void *to, size_t n)
 {
-	struct culprit *c = h->c;
+	const struct memories *m = arg;
+
+	return dump_memory(m->dump, address, to, n) || (m->other && m->other(m->arg, address, to, n));
+}
+
+static void values_with(const struct culprit *c, struct bytes image, struct values *v, struct memories *m)
+{
 	bool access = c->fault != FAULT_ASSERT;
-	struct sass_thread t = {
-		.image = h->image, .arch = c->arch, .entry = c->entry, .params = c->params, .params_offset = c->params_offset};
+	struct sass_thread t = {.image = image, .arch = c->arch, .entry = c->entry, .params = c->params,
+				.params_offset = c->params_offset, .memory = read_memory, .arg = m};
 	struct values_thread threads[VALUES_MAX * 4];
 	size_t i, n = c->n_kept < VALUES_MAX * 4 ? c->n_kept : VALUES_MAX * 4;
 
-	if (!c->grid_known || !n ||
-	    (access ? !c->decoded || !c->pc_exact || c->space != SASS_GLOBAL || !c->address_known : !h->call))
-		return;
 	memcpy(t.block_dim, c->block, sizeof(t.block_dim));
 	memcpy(t.grid_dim, c->grid, sizeof(t.grid_dim));
 	for (i = 0; i < n; i++) {
@@ -86,7 +94,25 @@ static void find_values(struct hunt *h)
 		threads[i].address =
 			access && c->lanes[i].address_known && !c->address_doubtful ? c->lanes[i].address : 0;
 	}
-	values_find(&c->values, h->d, &t, access ? c->pc : h->call, access, threads, n);
+	values_find(v, &t, c->values_at, access, threads, n);
+}
+
+void culprit_values_with(const struct culprit *c, struct values *v, memory_fn *memory, void *arg)
+{
+	values_with(c, c->image, v, &(struct memories){.dump = c->dump, .other = memory, .arg = arg});
+}
+
+/* An assertion: up to the call. An access: up to it, if it was to global memory. */
+static void find_values(struct hunt *h)
+{
+	struct culprit *c = h->c;
+	bool access = c->fault != FAULT_ASSERT;
+
+	if (!c->grid_known || !c->n_kept ||
+	    (access ? !c->decoded || !c->pc_exact || c->space != SASS_GLOBAL || !c->address_known : !h->call))
+		return;
+	c->values_at = access ? c->pc : h->call;
+	values_with(c, h->image, &c->values, &(struct memories){.dump = h->d});
 }
 
 bool culprit_view_lane(const struct culprit *c, size_t lane, struct view_lane *to)

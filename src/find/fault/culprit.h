@@ -91,6 +91,7 @@ struct culprit {
 	uint64_t address_min, address_max;
 	unsigned call_depth;
 	struct assertion assertion;	/* of FAULT_ASSERT: what is known about it */
+	uint64_t values_at;		/* the instruction up to which threads were executed for these: 0 = they were not */
 	struct values values;		/* what the threads checked, or computed their address from */
 	struct view view;		/* of an access: the tensor that it was to */
 	struct dump *dump;
@@ -108,6 +109,10 @@ struct culprit *culprit_find_told(struct dump *d, uint32_t code);
 /* The same for a dump on request, which is known to have no fault: what was running. */
 struct culprit *culprit_find_running(struct dump *d);
 void culprit_free(struct culprit *c);
+
+/* What the threads checked, or computed their address from, if memory was like this where the dump does not have it. */
+typedef bool memory_fn(void *arg, uint64_t address, void *to, size_t n);
+void culprit_values_with(const struct culprit *c, struct values *v, memory_fn *memory, void *arg);
 
 /* Of an access whose threads and addresses are known: finds `view`. */
 void culprit_find_view(struct culprit *c);

@@ -15,6 +15,8 @@
 #include "find/failure/observe.h"
 #include "find/fault/address.h"
 #include "find/fault/late.h"
+#include "find/fault/observe_origin.h"
+#include "find/fault/recall_values.h"
 #include "find/failure/suspects.h"
 #include "find/failure/place.h"
 #include "read/recording/trace.h"
@@ -72,6 +74,8 @@ static void consider(void *arg, const struct cw_launch *l)
 		return;
 	if (!m->newest)
 		m->newest = l;
+	if (m->n_all++ < FAULT_LAUNCHES_MAX)
+		m->all[m->n_all - 1] = l;
 	launch_scene(l, q->trace, &s);
 	if (!s.where.file)
 		return;
@@ -355,13 +359,18 @@ void join_dump(struct casefile *c, const struct incident *i, struct trace *t, co
 {
 	const char *before;
 	struct fault_launch m;
-	struct culprit *late = NULL;
+	struct culprit *late = NULL, recalled;
+	struct recalled from;
 
 	fault_find_launch(&m, t, k, i->lead);
 	if (is_late(k, t, i->lead, &m))
 		late = late_find(t, k, i->lead, &m);
 	k = late ? late : k;
+	if (recall_values(&recalled, &from, t, k, &m))
+		k = &recalled;
 	dump_observe_fault(c, k);
+	if (k->fault == FAULT_ASSERT)
+		observe_origin(c, t, &from);
 	compare_codes(c, i, k);
 	before = case_observer(c, DUMP_OBSERVER);
 	join_address(c, i, t, k, &m);

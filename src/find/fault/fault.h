@@ -21,6 +21,7 @@ struct dump;
 struct cw_launch;
 
 #define FAULT_LINES_MAX 8
+#define FAULT_LAUNCHES_MAX 64
 
 struct fault_launch {
 	const struct cw_launch *newest;		/* NULL = none was found */
@@ -28,6 +29,8 @@ struct fault_launch {
 	size_t n;
 	struct place replay;	/* the kernel was captured: the line that ran the graph */
 	uint64_t ran;		/* and when; 0 = it was not captured */
+	const struct cw_launch *all[FAULT_LAUNCHES_MAX];	/* newest first */
+	size_t n_all;		/* may exceed that: the older ones are not listed */
 };
 
 /* What the dump of a recorded process shows. A dump that `cuwhy run` requested is never taken for a fault. */

@@ -248,7 +248,9 @@ void strays_free(struct strays *s)
 static void find_values(struct culprit *c)
 {
 	struct sass_thread t = {
-		.image = c->image, .arch = c->arch, .entry = c->entry, .params = c->params, .params_offset = c->params_offset};
+		.image = c->image, .arch = c->arch, .entry = c->entry, .params = c->params, .params_offset = c->params_offset,
+				.memory = read_memory,
+				.arg = c->dump};
 	struct values_thread threads[VALUES_MAX];
 	size_t n = c->n_kept < VALUES_MAX ? c->n_kept : VALUES_MAX;
 
@@ -259,7 +261,7 @@ static void find_values(struct culprit *c)
 		memcpy(threads[i].thread, c->lanes[i].thread, sizeof(threads[i].thread));
 		threads[i].address = c->lanes[i].address;
 	}
-	values_find(&c->values, c->dump, &t, c->pc, true, threads, n);
+	values_find(&c->values, &t, c->pc, true, threads, n);
 }
 
 struct culprit *culprit_with_strays(const struct culprit *k, const struct stray_launch *l, struct strays *s)

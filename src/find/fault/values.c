@@ -11,12 +11,7 @@
 #define STEPS_THREAD	1000000u	/* of a third of a microsecond */
 #define STEPS_ALL	3000000u
 
-static bool read_memory(void *arg, uint64_t address, void *to, size_t n)
-{
-	return dump_memory(arg, address, to, n);
-}
-
-static void keep(struct values *v, struct dump *d, const struct sass_found *f)
+static void keep(struct values *v, const struct sass_thread *t, const struct sass_found *f)
 {
 	struct checked *to;
 	size_t i;
@@ -30,13 +25,13 @@ static void keep(struct values *v, struct dump *d, const struct sass_found *f)
 	to = &v->value[v->n_kept++];
 	*to = (struct checked){
 		.at = f->from.at, .n = f->from.n, .base = f->from.base, .compared = f->compared, .compare = f->compare};
-	if (dump_memory(d, to->at, to->raw, sizeof(to->raw)))
+	if (t->memory(t->arg, to->at, to->raw, sizeof(to->raw)))
 		to->n_raw = sizeof(to->raw);
-	else if (dump_memory(d, to->at, to->raw, to->n))
+	else if (t->memory(t->arg, to->at, to->raw, to->n))
 		to->n_raw = to->n;
 }
 
-static enum values_answer answer_of(struct dump *d, enum sass_end end, const struct sass_found *f)
+static enum values_answer answer_of(const struct sass_thread *t, enum sass_end end, const struct sass_found *f)
 {
 	uint8_t byte[8];
 
@@ -46,7 +41,7 @@ static enum values_answer answer_of(struct dump *d, enum sass_end end, const str
 			return VALUES_NONE;
 		if (f->from.n == SASS_SEVERAL)
 			return f->missing ? VALUES_UNREAD : VALUES_LOST;
-		return dump_memory(d, f->from.at, byte, f->from.n < sizeof(byte) ? f->from.n : sizeof(byte))
+		return t->memory(t->arg, f->from.at, byte, f->from.n < sizeof(byte) ? f->from.n : sizeof(byte))
 			       ? VALUES_FOUND
 			       : VALUES_PLACES;
 	case SASS_END_MISSING:
@@ -71,7 +66,7 @@ static void keep_pointer(struct values *v, const struct values_thread *t, enum s
 	v->pointer = fits ? (unsigned)f->pointer : 0;
 }
 
-void values_find(struct values *v, struct dump *d, const struct sass_thread *t, uint64_t pc, bool access,
+void values_find(struct values *v, const struct sass_thread *t, uint64_t pc, bool access,
 		 const struct values_thread *threads, size_t n)
 {
 	struct sass_thread one = *t;
@@ -82,24 +77,23 @@ void values_find(struct values *v, struct dump *d, const struct sass_thread *t, 
 	size_t i;
 
 	*v = (struct values){.answer = VALUES_NONE};
-	one.memory = read_memory;
-	one.arg = d;
 	for (i = 0; i < n && i < THREADS_MAX && steps > 0; i++) {
 		memcpy(one.thread, threads[i].thread, sizeof(one.thread));
 		memcpy(one.block, threads[i].block, sizeof(one.block));
 		one.id = warp_lane(&one);
 		end = sass_run(&one, pc, access, steps < STEPS_THREAD ? steps : STEPS_THREAD, &f);
-		answer = answer_of(d, end, &f);
+		answer = answer_of(t, end, &f);
 		steps -= f.steps < steps ? f.steps : steps;
 		if (access)
 			keep_pointer(v, &threads[i], end, &f);
 		v->n_threads++;
+		v->n_left += end == SASS_END_LEFT;
 		if (i == 0 || answer == VALUES_FOUND || (answer == VALUES_PLACES && v->answer != VALUES_FOUND))
 			v->answer = answer;
 		if (answer == VALUES_LOST)
 			v->lost_at = f.lost_at;
 		if (answer == VALUES_FOUND || answer == VALUES_PLACES)
-			keep(v, d, &f);
+			keep(v, t, &f);
 		/* threads of one kernel run the same code: another one will not be easier. But one that ended well did not fail. */
 		else if (i >= 3 && v->n_kept == 0 && end != SASS_END_LEFT)
 			break;

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "read/dump/dump.h"
 #include "find/fault/sass_run.h"
 
 #define VALUES_MAX 16 /* kept; all are counted */
@@ -38,6 +37,7 @@ struct values {
 	struct checked value[VALUES_MAX];
 	size_t n_kept, n_found; /* different ones; of how many threads */
 	size_t n_threads;	/* that were tried */
+	size_t n_left;		/* of them, those that ended without getting there: with this memory they do not fail */
 	bool pointer_known;	/* of an access: the pointer that it was computed from is; */
 	unsigned pointer;	/* it is at this byte of the parameters */
 	uint64_t lost_at;
@@ -49,7 +49,7 @@ struct values_thread {
 };
 
 /* Runs these threads to `pc`: `t` has everything but the thread. */
-void values_find(struct values *v, struct dump *d, const struct sass_thread *t, uint64_t pc, bool access,
+void values_find(struct values *v, const struct sass_thread *t, uint64_t pc, bool access,
 		 const struct values_thread *threads, size_t n);
 
 /* Numbers as they are in memory. Integers: of one byte without a sign, else signed. */

@@ -55,6 +55,9 @@ bool view_position(const struct view *v, const struct view_lane *l, uint64_t pos
 /* The number of its last element, counted from the pointer. */
 uint64_t view_last(const struct view *v);
 
+/* Is what a kernel that iterates has at this byte of its parameters one of the sizes and strides? */
+bool view_iterates_at(const char *kernel, const char *name, size_t at);
+
 /* view_iterator.c, view_flat.c: one kind each. */
 bool view_iterator(struct view *v, const struct view_scene *s, const char *kernel);
 bool view_flat(struct view *v, const struct view_scene *s, const char *kernel);

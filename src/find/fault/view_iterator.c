@@ -193,3 +193,11 @@ bool view_iterator(struct view *v, const struct view_scene *s, const char *kerne
 	}
 	return false;
 }
+
+bool view_iterates_at(const char *kernel, const char *name, size_t at)
+{
+	for (size_t i = 0; i < sizeof(iterators) / sizeof(iterators[0]); i++)
+		if (!strcmp(name, iterators[i].kernel) && strstr(kernel, iterators[i].part))
+			return at >= CALCULATOR && at < strides_end(1);
+	return false;
+}
