@@ -68,7 +68,8 @@
 	X(30, HANDLERS,   "what would have caught an exception at each failure: struct cw_failure_handlers[]") \
 	X(31, PRINTED,    "what the driver and the kernels printed: struct cw_printed") \
 	X(32, HOLDERS,    "which Python objects kept PyTorch's blocks: struct cw_holders") \
-	X(33, COPIES,     "what was copied to the GPU: struct cw_copies, struct cw_copy[], then contents")
+	X(33, COPIES,     "what was copied to the GPU: struct cw_copies, struct cw_copy[], then contents") \
+	X(36, NUMBERS,    "where the program read NaN or infinity: struct cw_number[]")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -827,6 +828,20 @@ struct cw_copies {			/* 64 bytes, then the slots, then the contents */
 	uint64_t reserved[4];
 };
 
+/* Since 2.13: a single value that the program copied to the host, and whose bytes are NaN or infinity in some floating-point format. One for each
+ * stack: the first. */
+#define CW_NUMBERS		64u
+struct cw_number {
+	uint32_t stack;			/* written last; 0 = empty */
+	uint32_t bytes;			/* 2, 4 or 8 */
+	uint64_t value;			/* as it was in memory */
+	uint64_t ticks, from;
+	uint32_t maker, maker_stack;	/* this thread's last launch that was given its address: index into FUNCTIONS, off of a cw_stack; 0 = none */
+	uint32_t count;			/* how often this stack read such bytes */
+	uint32_t n;
+	struct cw_loop_turn at[CW_LOOP_TURNS];	/* innermost loop first */
+};
+
 struct cw_range {			/* memory of the process that came from no device */
 	uint64_t start, end;
 };
@@ -998,6 +1013,7 @@ _Static_assert(sizeof(struct cw_function) == 40, "part of the file format");
 _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");
 _Static_assert(sizeof(struct cw_freed) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_range) == 16, "part of the file format");
+_Static_assert(sizeof(struct cw_number) == 48 + 12 * CW_LOOP_TURNS, "part of the file format");
 _Static_assert(sizeof(struct cw_copy) == 80, "part of the file format");
 _Static_assert(sizeof(struct cw_copies) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");

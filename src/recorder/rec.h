@@ -218,6 +218,7 @@ struct rec_thread {			/* what every call touches comes first */
 	bool no_turn_log;
 	uint32_t n_copies;
 	struct unread_copy copies[REC_COPIES];	/* to the host, started and not waited for: guard mode looks at them then */
+	struct { uint64_t to, from, stream, calls; uint32_t bytes, stack; } awaited;	/* a single value on its way to the host; bytes 0: none */
 	struct { uint64_t launches; uint32_t stack, n; } found;	/* kernels it looked up from one line, and launched none since */
 	const struct rec_thread *forward;	/* whose nodes those of forward_nodes are, as of: */
 	const struct cw_ring *forward_of;
@@ -660,6 +661,17 @@ struct copied {
 };
 void copies_keep(const struct copied *c);	/* after the call, and after it was noted */
 void copies_not_of_pinned(void);	/* some pinned memory should not be read by the processor */
+
+enum memory_at { MEMORY_ELSEWHERE, MEMORY_OF_HOST, MEMORY_PINNED, MEMORY_OF_GPU };
+enum memory_at memory_at(uint64_t address);	/* asks the driver */
+
+/* Single values that the program copies to the host (rec_numbers.c): is one NaN or infinite? */
+static inline bool number_single(uint64_t bytes)
+{
+	return bytes == 2 || bytes == 4 || bytes == 8;
+}
+void number_copied(const struct copied *c, bool arrived);	/* a single one, from and to anywhere */
+void number_waited(uint64_t stream);
 
 /* PyTorch made a tensor of a block, or took it back: what the host wrote there is not the contents of the next one. */
 static inline void reads_block_anew(uint64_t addr, uint64_t size)

@@ -12,7 +12,6 @@
 
 enum { MEMORY_TYPE = 2, IS_MANAGED = 8 };			/* CU_POINTER_ATTRIBUTE_… */
 enum { PAGEABLE = 0, HOST = 1, DEVICE = 2, ARRAY = 3 };		/* CUmemorytype */
-enum where { ELSEWHERE, ON_HOST, PINNED, ON_GPU };
 
 _Atomic(bool) copies_wanted;
 
@@ -60,7 +59,7 @@ static struct cw_copies *ring_now(void)
 
 /* What the driver takes an address for, without the error that it logs for memory that is not its own. The processor cannot read a
  * GPU's memory, which a program may name as the source all the same, and reading managed memory would move it. */
-static enum where where_is(uint64_t address)
+enum memory_at memory_at(uint64_t address)
 {
 	CUresult (*ask)(unsigned, int *, void **, uint64_t) = door(ENTRY_cuPointerGetAttributes);
 	unsigned type = PAGEABLE, managed = 0;
@@ -68,8 +67,8 @@ static enum where where_is(uint64_t address)
 	void *to[2] = {&type, &managed};
 
 	if (!ask || ask(2, attribute, to, address) != 0 || managed || type == ARRAY)
-		return ELSEWHERE;
-	return type == HOST ? PINNED : type == DEVICE ? ON_GPU : ON_HOST;
+		return MEMORY_ELSEWHERE;
+	return type == HOST ? MEMORY_PINNED : type == DEVICE ? MEMORY_OF_GPU : MEMORY_OF_HOST;
 }
 
 static void write_contents(struct cw_copies *r, const void *from, uint32_t n)
@@ -109,16 +108,16 @@ static void keep(struct cw_copies *r, const struct copied *c, uint32_t flags)
 
 void copies_keep(const struct copied *c)
 {
-	enum where source;
+	enum memory_at source;
 	struct cw_copies *r;
 
 	/* a copy that becomes part of a graph copies what is there when the graph runs */
 	if (!c->bytes || (unlikely(atomic_load(&rec.captures)) && capture_of(c->stream)))
 		return;
-	source = where_is(c->from);
-	if (source != ON_HOST && (source != PINNED || atomic_load_explicit(&copies.not_of_pinned, memory_order_relaxed)))
+	source = memory_at(c->from);
+	if (source != MEMORY_OF_HOST && (source != MEMORY_PINNED || atomic_load_explicit(&copies.not_of_pinned, memory_order_relaxed)))
 		return;
-	if (!c->to_gpu && where_is(c->to) != ON_GPU)
+	if (!c->to_gpu && memory_at(c->to) != MEMORY_OF_GPU)
 		return;
 	if (!spin_try(&copies.lock)) {
 		atomic_fetch_add_explicit(&copies.missed, 1, memory_order_relaxed);
@@ -126,6 +125,6 @@ void copies_keep(const struct copied *c)
 	}
 	r = ring_now();
 	if (r)
-		keep(r, c, source == PINNED ? CW_COPY_PINNED : 0);
+		keep(r, c, source == MEMORY_PINNED ? CW_COPY_PINNED : 0);
 	spin_done(&copies.lock);
 }

@@ -295,7 +295,13 @@ static void after_SYNC(struct call *c)
 	note(c, 0);
 }
 
-#define after_SYNCSTREAM after_SYNC
+static void after_SYNCSTREAM(struct call *c)
+{
+	after_SYNC(c);
+	if (unlikely(rec_self->awaited.bytes) && !c->r)
+		number_waited(c->a[0]);
+}
+
 #define after_SYNCEVENT	 after_SYNC
 
 /* Copies to the host wait for the work before them, and so do all copies without a stream. */
@@ -322,10 +328,25 @@ static void after_COPY(struct call *c)
 	note(c, 0);
 }
 
+static struct copied copied_by(const struct call *c, bool to_gpu)
+{
+	return (struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, to_gpu};
+}
+
 static void keep_copied(const struct call *c, bool to_gpu)
 {
+	const struct copied copied = copied_by(c, to_gpu);
+
 	if (copies_on() && !c->r)
-		copies_keep(&(struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, to_gpu});
+		copies_keep(&copied);
+}
+
+static void read_number(const struct call *c, bool arrived)
+{
+	const struct copied copied = copied_by(c, false);
+
+	if (unlikely(number_single(copied.bytes)) && copies_on() && !c->r)
+		number_copied(&copied, arrived);
 }
 
 static void after_COPYIN(struct call *c)
@@ -334,16 +355,30 @@ static void after_COPYIN(struct call *c)
 	keep_copied(c, true);
 }
 
+static void after_COPYOUT(struct call *c)
+{
+	after_COPY(c);
+	read_number(c, false);
+}
+
+static void after_COPYOUTWAIT(struct call *c)
+{
+	after_COPYWAIT(c);
+	read_number(c, true);
+}
+
 static void after_COPYANY(struct call *c)
 {
 	after_COPY(c);
 	keep_copied(c, false);
+	read_number(c, false);
 }
 
 static void after_COPYANYWAIT(struct call *c)
 {
 	after_COPYWAIT(c);
 	keep_copied(c, false);
+	read_number(c, true);
 }
 
 static void loaded(struct call *c, const void *image)

@@ -419,6 +419,7 @@ struct judge {
 	struct store *store;
 	struct dry_run dry;
 	struct guard_sum guard;
+	char *not_finite;	/* NaN or infinity that a process read, in words; NULL = none did */
 	struct run_writes *writes;	/* of a dry run; else NULL */
 	struct server *server;
 	const struct child *child;

@@ -16,6 +16,7 @@
 #include "run/run_job.h"
 #include "find/fault/culprit.h"
 #include "find/fault/fault.h"
+#include "find/failure/not_finite.h"
 #include "read/recording/trace.h"
 #include "show/page_source.h"
 
@@ -172,6 +173,18 @@ static bool may_be_victim(struct judge *j, struct process *p, uint64_t now)
 	return false;
 }
 
+static void numbers_note(struct judge *j, struct trace *t)
+{
+	struct pool pool = {0};
+	struct not_finite x;
+
+	if (!j->not_finite && not_finite_first(t, &x, &pool)) {
+		j->not_finite = xstrdup(not_finite_words(t, &x, &pool));
+		str_make_line(j->not_finite);
+	}
+	pool_release(&pool);
+}
+
 static void judge_process(struct judge *j, struct process *p)
 {
 	size_t len = 0;
@@ -188,6 +201,7 @@ static void judge_process(struct judge *j, struct process *p)
 		complete_end(p, trace_header(t));
 		dry_run_note(&j->dry, t);
 		guard_note(&j->guard, t);
+		numbers_note(j, t);
 		if (trace_header(t)->off_because && !j->off_because) {
 			j->off_because = trace_header(t)->off_because;
 			j->off_pid = (uint32_t)p->pid;
@@ -382,6 +396,7 @@ void judge_release(struct judge *j)
 	while (j->n_seen)
 		free(j->seen[--j->n_seen]);
 	free(j->seen);
+	free(j->not_finite);
 	judge_machine_release(j);
 	dry_reads_release(&j->dry);
 }

@@ -135,6 +135,8 @@ static void print_end(struct judge *j, const struct verdict *all, const char *re
 		report_first(stderr, all);
 	if (j->n_failed == 0 && verdict_notes(all) > 0)
 		report_line(stderr, all, recording);
+	if (j->n_failed == 0 && j->child->status != 0 && j->not_finite)
+		fprintf(stderr, "cuwhy: before it ended, the program had read %s\n", j->not_finite);
 	if (j->n_failed == 0 && j->child->status == 0)
 		dry_run_print(&j->dry, stderr);
 	guard_tell(&j->guard, stderr);

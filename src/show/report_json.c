@@ -338,6 +338,14 @@ static json_t *verdict_list_json(const struct verdict *v)
 	return j;
 }
 
+static json_t *not_finite_json(const struct casefile *c)
+{
+	json_t *j = facts_json(c, "number");
+
+	JSON_ADD(j, J_VALUE("where", line_json(&c->line[LINE_number])), J_VALUE("made", line_json(&c->line[LINE_number_made])));
+	return j;
+}
+
 static json_t *whole_json(const struct verdict *v)
 {
 	const struct casefile *c = &v->c;
@@ -358,6 +366,7 @@ static json_t *whole_json(const struct verdict *v)
 		       J_VALUE("memory", memory_json(c)),
 		       J_VALUE("capture", line_json(&c->line[LINE_capture])),
 		       J_IF(fact_known(c, FACT_turn_number), J_VALUE("turn", facts_json(c, "turn"))),
+		       J_IF(fact_known(c, FACT_number_value), J_VALUE("number", not_finite_json(c))),
 		       fact_row(c, FACT_torch_node),
 		       J_VALUE("suspects", suspects_json(c)),
 		       J_IF(c->n_tensors, J_VALUE("tensors", tensors_json(c))),

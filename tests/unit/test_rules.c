@@ -1555,6 +1555,27 @@ static void memory__capacity_is_not_certain_of_loops_that_ran_again_unseen(void 
 	pool_release(&pool);
 }
 
+static void assertion__of_a_range_is_about_nan_where_the_program_had_read_one(void **state)
+{
+	struct pool pool = {0};
+	struct matches m;
+	struct casefile f;
+
+	(void)state;
+	for (int read = 0; read < 2; read++) {
+		case_init(&f, &pool);
+		fact_set_number(&f, FACT_error_code, 710);
+		fact_set_text(&f, FACT_fault_kind, "assert");
+		fact_set_text(&f, FACT_assert_about, "range");
+		fact_set_flag(&f, FACT_assert_nan, false);
+		if (read)
+			fact_set_text(&f, FACT_number_value, "NaN");
+		assert_string_equal(AT(best(&m, &f, &pool)->cause->id), read ? "nan-in-loss-assert" : "input-out-of-range");
+		assert_int_equal(best(&m, &f, &pool)->sure, KB_LIKELY);
+	}
+	pool_release(&pool);
+}
+
 static bool is_candidate(const struct matches *m, const char *cause)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -1990,6 +2011,7 @@ int main(void)
 		cmocka_unit_test(sticky__of_two_lines_nobody_can_say_which),
 		cmocka_unit_test(out_of_range__is_certain_where_one_line_launched_the_kernel),
 		cmocka_unit_test(address_space__is_the_same_mistake_and_never_certain),
+		cmocka_unit_test(assertion__of_a_range_is_about_nan_where_the_program_had_read_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

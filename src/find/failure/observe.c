@@ -529,6 +529,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 		observe_waiting(c, t);
 	tell_failures(c, i, t);
 	observe_turns(c, i, t);
+	observe_numbers(c, t);
 	tell_xid(c, i, t);
 	fact_set_text(c, FACT_process_damaged, damage_words(t, c->pool));
 	case_observer(c, before);

@@ -56,6 +56,9 @@ void observe_autograd(struct casefile *c, const struct incident *i, struct trace
 /* The tensors of the function at `where`, if the exception that ended the program came through it. */
 void observe_tensors(struct casefile *c, const struct incident *i, const struct trace *t, const struct scene *s);
 
+/* NaN or infinity that the program read before it failed. */
+void observe_numbers(struct casefile *c, struct trace *t);
+
 void fill_hang(struct casefile *f, const struct incident *i, const struct trace *t);
 
 /* Without a dump: the suspects that are known to assert, when all of them check the same thing, or that fit the assertion that the driver

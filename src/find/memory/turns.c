@@ -30,19 +30,29 @@ static bool turn_fill(const struct trace *t, const struct cw_loop_turn *at, stru
 	return true;
 }
 
+static size_t turns_fill(const struct trace *t, const struct cw_loop_turn *at, uint32_t count, struct turn *out)
+{
+	size_t n = 0;
+
+	for (uint32_t k = 0; k < count && k < CW_LOOP_TURNS; k++)
+		n += turn_fill(t, &at[k], &out[n]);
+	return n;
+}
+
 size_t turns_of_failure(const struct trace *t, const struct cw_failure *f, struct turn *out)
 {
-	size_t len, n = 0;
+	size_t len;
 	const struct cw_failure_turns *all = trace_chunk(t, CW_CHUNK_FAILURE_TURNS, &len);
 
-	for (size_t i = 0; f->seq && i < len / sizeof(*all); i++) {
-		if (all[i].seq != f->seq)
-			continue;
-		for (uint32_t k = 0; k < all[i].n && k < CW_LOOP_TURNS; k++)
-			n += turn_fill(t, &all[i].at[k], &out[n]);
-		break;
-	}
-	return n;
+	for (size_t i = 0; f->seq && i < len / sizeof(*all); i++)
+		if (all[i].seq == f->seq)
+			return turns_fill(t, all[i].at, all[i].n, out);
+	return 0;
+}
+
+size_t turns_of_number(const struct trace *t, const struct cw_number *x, struct turn *out)
+{
+	return turns_fill(t, x->at, x->n, out);
 }
 
 /* What its serial is, or was before it was freed; 0 = there is none. */

@@ -20,6 +20,7 @@ struct turn {
 /* The loops around a failure, or around the allocation of a block of PyTorch's; innermost first. Their number, at most
  * CW_LOOP_TURNS; 0 = in no loop, or not known (older recordings). */
 size_t turns_of_failure(const struct trace *t, const struct cw_failure *f, struct turn *out);
+size_t turns_of_number(const struct trace *t, const struct cw_number *x, struct turn *out);
 size_t turns_of_block(const struct trace *t, const struct cw_allocation *block, struct turn *out);
 
 /* The same for a piece, which may be freed by now: its turns are known until their places are needed for others. */
