@@ -836,7 +836,9 @@ struct cw_number {
 	uint32_t bytes;			/* 2, 4 or 8 */
 	uint64_t value;			/* as it was in memory */
 	uint64_t ticks, from;
-	uint32_t maker, maker_stack;	/* this thread's last launch that was given its address: index into FUNCTIONS, off of a cw_stack; 0 = none */
+	uint64_t block_ticks;		/* when PyTorch's block was made, 0 = not known */
+	/* This thread's first launch since then that was given its address, and the last: index into FUNCTIONS, off of a cw_stack; 0 = none */
+	uint32_t maker, maker_stack, user, user_stack;
 	uint32_t count;			/* how often this stack read such bytes */
 	uint32_t n;
 	struct cw_loop_turn at[CW_LOOP_TURNS];	/* innermost loop first */
@@ -1013,7 +1015,7 @@ _Static_assert(sizeof(struct cw_function) == 40, "part of the file format");
 _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");
 _Static_assert(sizeof(struct cw_freed) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_range) == 16, "part of the file format");
-_Static_assert(sizeof(struct cw_number) == 48 + 12 * CW_LOOP_TURNS, "part of the file format");
+_Static_assert(sizeof(struct cw_number) == 64 + 12 * CW_LOOP_TURNS, "part of the file format");
 _Static_assert(sizeof(struct cw_copy) == 80, "part of the file format");
 _Static_assert(sizeof(struct cw_copies) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");

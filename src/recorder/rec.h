@@ -538,6 +538,7 @@ void torch_block_freed(const struct torch_block_note *b);
 void torch_block_is_workspace(uint64_t addr, const void *function);	/* of the library that contains this function */
 bool torch_block_workspace(uint64_t addr);				/* is it one */
 bool torch_block_known_workspace(uint64_t addr);			/* the last one this thread reported */
+bool torch_block_at(uint64_t addr, struct cw_allocation *block);		/* a live one that begins there */
 bool torch_block_lock(void);	/* for what is written beside them; false: there are none, or it is taken */
 void torch_block_unlock(void);
 void ranges_keep(void);			/* the process's own memory as it is now; once */

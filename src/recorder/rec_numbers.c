@@ -26,35 +26,54 @@ static bool is_one_of(uint64_t value, const uint64_t *list, size_t n)
 
 #define AMONG(value, ...) is_one_of(value, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-/* Other NaNs exist, with other bits set. They are left out: as integers, some of them are small negative numbers. */
+/* Other NaNs exist, with other bits set. They are left out: as integers, most of them are small negative numbers. */
 static bool is_suspect(uint64_t value, uint64_t bytes)
 {
 	switch (bytes) {
 	case 2:		/* half precision, then bfloat16 */
-		return AMONG(value, 0x7fff, 0x7e00, 0xfe00, 0x7c00, 0xfc00, 0x7fc0, 0xffc0, 0x7f80, 0xff80);
+		return AMONG(value, 0x7fff, 0xffff, 0x7e00, 0xfe00, 0x7c00, 0xfc00, 0x7fc0, 0xffc0, 0x7f80, 0xff80);
 	case 4:
-		return AMONG(value, 0x7fffffff, 0x7fc00000, 0xffc00000, 0x7f800000, 0xff800000);
+		return AMONG(value, 0x7fffffff, 0xffffffff, 0x7fc00000, 0xffc00000, 0x7f800000, 0xff800000);
 	default:
 		return AMONG(value, 0xfff8000000000000, 0x7ff8000000000000, 0x7ff0000000000000, 0xfff0000000000000);
 	}
 }
 
-/* The newest launch of those that the ring has. */
-static const struct cw_launch *maker_of(const struct cw_ring *r, uint64_t address)
+static bool is_given(const struct cw_launch *l, uint64_t address)
 {
-	uint64_t first = r->head > r->n_slots ? r->head - r->n_slots : 0;
+	uint64_t word;
 
-	for (uint64_t i = r->head; i > first; i--) {
-		const struct cw_launch *l = (const struct cw_launch *)(r + 1) + ((i - 1) & (r->n_slots - 1));
-		uint64_t word;
-
-		for (uint32_t at = 0; l->seq && at + sizeof(word) <= l->n_param; at += sizeof(word)) {
-			memcpy(&word, l->params + at, sizeof(word));
-			if (word == address)
-				return l;
-		}
+	for (uint32_t at = 0; at + sizeof(word) <= l->n_param; at += sizeof(word)) {
+		memcpy(&word, l->params + at, sizeof(word));
+		if (word == address)
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+/* The launches that may have written it, since PyTorch made its block. PyTorch's reductions have more arguments than are recorded: what the line that
+ * allocated the block launched is taken as well, until something is known to have its address. */
+static void find_makers(struct cw_number *to, const struct cw_ring *r, const struct cw_allocation *block)
+{
+	uint64_t i = r->head > r->n_slots ? r->head - r->n_slots : 0;
+	const struct cw_launch *first = NULL, *last = NULL;
+	uint32_t stack = block->stack & ~CW_FREED_AFTER;
+
+	for (; i < r->head; i++) {
+		const struct cw_launch *l = (const struct cw_launch *)(r + 1) + (i & (r->n_slots - 1));
+		bool given = l->seq && l->ticks >= block->ticks && is_given(l, to->from);
+
+		if (given || (!first && stack && l->seq && l->ticks >= block->ticks && l->stack == stack))
+			last = l;
+		if (!first)
+			first = last;
+	}
+	if (!first)
+		return;
+	to->maker = first->func;
+	to->maker_stack = first->stack ? first->stack : first->forward_stack;
+	to->user = last->func;
+	to->user_stack = last->stack ? last->stack : last->forward_stack;
 }
 
 static struct cw_number *table_now(void)
@@ -68,14 +87,17 @@ static struct cw_number *table_now(void)
 
 static void fill(struct cw_number *to, const struct cw_number *seen)
 {
-	const struct cw_launch *l = rec_self->launches ? maker_of(rec_self->launches, seen->from) : NULL;
+	struct cw_allocation block = {0};
 
-	to->bytes = seen->bytes;
-	to->value = seen->value;
+	*to = *seen;
+	to->stack = 0;
 	to->ticks = rec_ticks();
-	to->from = seen->from;
-	to->maker = l ? l->func : 0;
-	to->maker_stack = l ? l->stack ? l->stack : l->forward_stack : 0;
+	if (torch_block_at(seen->from, &block))
+		to->block_ticks = block.ticks;
+	else
+		block = (struct cw_allocation){0};
+	if (rec_self->launches)
+		find_makers(to, rec_self->launches, &block);
 	to->count = 1;
 	to->n = turns_now(rec_self, to->at, CW_LOOP_TURNS);
 	shared_set(&to->stack, seen->stack);

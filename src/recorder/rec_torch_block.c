@@ -167,6 +167,15 @@ bool torch_block_workspace(uint64_t addr)
 }
 
 /* PyTorch passes it to cuBLAS before every matmul: skip the known one. */
+bool torch_block_at(uint64_t addr, struct cw_allocation *block)
+{
+	if (!torch_block_lock())
+		return false;
+	*block = *live_find(&live, addr);
+	torch_block_unlock();
+	return block->addr;
+}
+
 bool torch_block_known_workspace(uint64_t addr)
 {
 	const struct rec_thread *t = rec_self;

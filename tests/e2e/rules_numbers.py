@@ -56,14 +56,15 @@ INSIDE = {"read(4)": "DtoHAsync_v2", "read(4, pinned)": "DtoHAsync_v2", "read_at
 def rule__the_first_value_that_is_no_number_is_told_with_its_iteration(box):
     for how in INSIDE:
         text = LOOP % how
-        same(told(box, text), "NaN at %s, in iteration 4 of the loop at %s" % (program(text, INSIDE[how]), program(text, "for step")), how)
+        same(told(box, text), "NaN at %s, in iteration 4 of the loop at %s; copied to the GPU at %s" % (
+            program(text, INSIDE[how]), program(text, "for step"), program(text, "HtoD_v2")), how)
 
 
 def rule__formats_of_each_size_are_known(box):
     for raw, word in ((struct.pack("f", float("inf")), "infinity"), (struct.pack("d", float("-inf")), "-infinity"),
                       (struct.pack("d", float("nan")), "NaN")):
         text = START + "put(%r)\nread(%d)\n" % (raw, len(raw)) + END
-        same(told(box, text), "%s at %s" % (word, program(text, "DtoHAsync_v2")), word)
+        same(told(box, text), "%s at %s; copied to the GPU at %s" % (word, program(text, "DtoHAsync_v2"), program(text, "HtoD_v2")), word)
 
 
 def rule__integers_and_numbers_are_left_alone(box):

@@ -1,19 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The first NaN or infinity that a program read (see not_finite.h).
  *
- * The recorder keeps bytes that may be one. The kernel that was last given their address says of which type they are; where it does not, those
+ * The recorder keeps bytes that may be one. The kernel that was given their address first says of which type they are; where it does not, those
  * count that are no plausible integer.
  */
 #include "find/failure/not_finite.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "find/memory/turns.h"
+#include "read/recording/copies.h"
 #include "read/recording/trace.h"
 
-#define SINGLE_NAN	0x7fffffffu	/* what a GPU writes; also the largest integer */
+#define SINGLE_NAN	0x7fffffffu	/* what a GPU writes, perhaps negated; also the largest integer, and -1 */
 
 enum format { FORMAT_UNKNOWN, FORMAT_HALF, FORMAT_BFLOAT16, FORMAT_SINGLE, FORMAT_DOUBLE };
+
+static bool is_part(char ch)
+{
+	return ch == '_' || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+}
+
+/* Does it have tensors of `int`? Sizes and offsets are `unsigned int`, and the numbers of a template have their type in parentheses. */
+static bool has_integers(const char *kernel)
+{
+	const char *s = kernel;
+
+	while ((s = strstr(s, "int")) != NULL) {
+		bool word = (s == kernel || !is_part(s[-1])) && !is_part(s[3]);
+		bool other = (s - kernel >= 9 && !strncmp(s - 9, "unsigned ", 9)) || (s > kernel && s[-1] == '(' && s[3] == ')');
+
+		if (word && !other)
+			return true;
+		s += 3;
+	}
+	return false;
+}
 
 /* The one of its size that the kernel's name has. */
 static enum format format_of(const struct cw_number *x, const char *kernel)
@@ -24,7 +47,8 @@ static enum format format_of(const struct cw_number *x, const char *kernel)
 	if (x->bytes == 8)
 		return FORMAT_DOUBLE;
 	if (x->bytes == 4)
-		return x->value != SINGLE_NAN || (kernel && strstr(kernel, "float")) ? FORMAT_SINGLE : FORMAT_UNKNOWN;
+		return (x->value & SINGLE_NAN) != SINGLE_NAN || (kernel && strstr(kernel, "float") && !has_integers(kernel)) ? FORMAT_SINGLE
+														 : FORMAT_UNKNOWN;
 	return half == bfloat16 ? FORMAT_UNKNOWN : half ? FORMAT_HALF : FORMAT_BFLOAT16;
 }
 
@@ -75,6 +99,27 @@ static const char *spot(const struct trace *t, const struct place *p, struct poo
 	return pool_printf(pool, "%s:%u", file_shown(p->file, trace_header(t)->cwd), p->line);
 }
 
+static bool is_value(const struct trace *t, const struct cw_copy *c, const struct cw_number *x)
+{
+	uint64_t value = 0;
+
+	return trace_copied(t, c, x->from - c->to, &value, x->bytes) && value == x->value;
+}
+
+/* The newest copy from the host to where it was read from, since the block was made: was it that value already? */
+static bool find_copy(const struct trace *t, const struct cw_number *x, struct place *where)
+{
+	const struct cw_copy **copy, *found = NULL;
+	size_t n = trace_copies(t, &copy);
+
+	for (size_t i = 0; i < n; i++)
+		if (copy[i]->ticks >= x->block_ticks && copy[i]->ticks <= x->ticks && x->from >= copy[i]->to &&
+		    x->from - copy[i]->to < copy[i]->bytes)
+			found = copy[i];
+	free(copy);
+	return found && is_value(t, found, x) && place_of_stack(t, found->stack, where);
+}
+
 bool not_finite_first(struct trace *t, struct not_finite *to, struct pool *pool)
 {
 	const struct cw_number *x = first_number(t);
@@ -89,7 +134,9 @@ bool not_finite_first(struct trace *t, struct not_finite *to, struct pool *pool)
 	to->value = word_of(x, kernel);
 	to->kernel = kernel ? pool_strdup(pool, kernel) : NULL;
 	to->times = x->count;
-	to->launched = x->maker && place_of_stack(t, x->maker_stack, &to->launch);
+	to->copied = find_copy(t, x, &to->made);
+	to->computed = !to->copied && x->maker && place_of_stack(t, x->maker_stack, &to->made);
+	to->used = to->computed && x->user && place_of_stack(t, x->user_stack, &to->last);
 	n = turns_of_number(t, x, turns);
 	if (turn_to_name(turns, n))
 		to->turn = turns_in_words(t, turns, n, pool);
@@ -101,10 +148,19 @@ static bool same_line(const struct place *a, const struct place *b)
 	return a->line == b->line && !strcmp(a->file, b->file);
 }
 
+static const char *origin(const struct trace *t, const struct not_finite *x, struct pool *pool)
+{
+	if (x->copied)
+		return pool_printf(pool, "; copied to the GPU at %s", spot(t, &x->made, pool));
+	if (!x->computed || (same_line(&x->made, &x->read) && (!x->used || same_line(&x->last, &x->read))))
+		return "";
+	if (x->used && !same_line(&x->made, &x->last))
+		return pool_printf(pool, "; first computed at %s, last used by a kernel of %s", spot(t, &x->made, pool), spot(t, &x->last, pool));
+	return pool_printf(pool, "; computed at %s", spot(t, &x->made, pool));
+}
+
 const char *not_finite_words(const struct trace *t, const struct not_finite *x, struct pool *pool)
 {
-	bool elsewhere = x->launched && !same_line(&x->launch, &x->read);
-
-	return pool_printf(pool, "%s at %s%s%s%s%s", x->value, spot(t, &x->read, pool), x->turn ? ", in " : "", x->turn ? x->turn : "",
-			   elsewhere ? "; computed at " : "", elsewhere ? spot(t, &x->launch, pool) : "");
+	return pool_printf(pool, "%s at %s%s%s%s", x->value, spot(t, &x->read, pool), x->turn ? ", in " : "", x->turn ? x->turn : "",
+			   origin(t, x, pool));
 }

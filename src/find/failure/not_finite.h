@@ -9,11 +9,12 @@
 
 struct not_finite {
 	const char *value;		/* "NaN" */
-	const char *kernel;		/* that was last given its address; NULL = not known */
+	const char *kernel;		/* the first that was given its address; NULL = none is known */
 	const char *turn;		/* "iteration 57 of the loop at train.py:8"; NULL = in no loop */
 	uint32_t times;			/* how often that line read one */
-	struct place read, launch;
-	bool launched;			/* `launch` is known: that kernel's */
+	struct place read, made, last;
+	bool copied, computed;		/* `made` is known: where it was copied from the host, or where that kernel was launched */
+	bool used;			/* `last` is: where the last one was that was given its address */
 };
 
 /* False: there is none, or it is not known where. */

@@ -18,8 +18,8 @@ void observe_numbers(struct casefile *c, struct trace *t)
 	if (x.turn)
 		fact_set_text(c, FACT_number_turn, x.turn);
 	c->line[LINE_number] = line_of_place(c, t, &x.read);
-	if (x.launched)
-		c->line[LINE_number_made] = line_of_place(c, t, &x.launch);
+	if (x.copied || x.computed)
+		c->line[LINE_number_made] = line_of_place(c, t, &x.made);
 	fact_set_text(c, FACT_number_words, not_finite_words(t, &x, c->pool));
 	case_evidence(c, RECORDING_OBSERVER, pool_printf(c->pool, "the program had read %s", fact_text(c, FACT_number_words)));
 }
