@@ -325,7 +325,7 @@ static void after_COPY(struct call *c)
 static void keep_copied(const struct call *c, bool to_gpu)
 {
 	if (copies_on() && !c->r)
-		copies_keep(&(struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, to_gpu});
+		copies_keep(&(struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, c->count > 3, to_gpu});
 }
 
 static void after_COPYIN(struct call *c)

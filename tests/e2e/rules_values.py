@@ -70,6 +70,9 @@ PROGRAMS = {
         "large = cudrv.alloc(1 << 18)\nput(large, index((16037, 100), n=1 << 14))  # made # copied\nuse(large + 8 * 16000)", None, None),
     "many copies since": (
         "put(at, index((37, 100)))  # made # copied\nlarge = (ctypes.c_char * (1 << 16))()\nfor i in range(80):\n    put(table, large)\nuse(at)", None, None),
+    "managed memory, which the program writes": (
+        "managed = u64()\ncudrv.call('cuMemAllocManaged', ctypes.byref(managed), size(512), ctypes.c_uint(1))\nput(managed.value, index((37, 100)))\n"
+        "use(managed.value)", None, None),
     "nothing was copied": ("use(at)\nput(at, index((37, 100)))", None, None),
     "threads": (
         "def busy(seed):\n    mine = cudrv.alloc(4096)\n    for i in range(300):\n        put(mine, (ctypes.c_char * (1 + (seed * 7919 + i * 104729) % 4000))())\n"

@@ -607,11 +607,14 @@ static void streams__another_one_or_pinned_memory_is_unsure(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4};
 	struct past *s = *state;
+	struct cw_copy *other;
 
 	for (unsigned i = 0; i < 4; i++)
 		block(s, A + 512 * i, 512, 10);
 	copy(s, A, first, sizeof(first), 11);
-	copy(s, A + 512, first, sizeof(first), 11)->stream = 7;
+	other = copy(s, A + 512, first, sizeof(first), 11);
+	other->stream = 7;
+	other->flags = CW_COPY_IN_STREAM;
 	copy(s, A + 1024, first, sizeof(first), 11)->flags = CW_COPY_PINNED;
 	finish(s);
 	assert_true(origin(s, A).sure);

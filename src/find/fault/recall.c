@@ -94,7 +94,7 @@ struct recall *recall_open(struct trace *t)
 	r->n_copies = trace_copies(t, &r->copies);
 	find_complete(r, CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), offsetof(struct cw_launch, ticks));
 	find_complete(r, CW_CHUNK_CALLS, sizeof(struct cw_call), offsetof(struct cw_call, ticks));
-	if (h->lost_threads)
+	if (h->lost_threads || h->lost_blocks || h->blocks_inexact_since_ns || h->inexact_since_ns)
 		r->complete = UINT64_MAX;
 	return r;
 }
@@ -230,7 +230,7 @@ static void add_calls(struct recall *r, struct block *b)
 		if (c->ticks > b->piece.ticks && c->ticks < b->when)
 			add_write(b, (struct write){.kind = WRITE_COPY, .ticks = c->ticks, .to = c->to, .end = c->to + c->bytes,
 						    .copy = c, .stack = c->stack, .stream = c->stream,
-						    .in_stream = c->stream || c->flags & CW_COPY_PINNED});
+						    .in_stream = c->flags & (CW_COPY_IN_STREAM | CW_COPY_PINNED)});
 	}
 }
 
@@ -345,6 +345,12 @@ static const struct moment *moment_at(struct recall *r, uint64_t when)
 	return m;
 }
 
+/* Managed memory, pinned memory and that of another process are written by others than copies and kernels. */
+static bool is_gpus_own(const struct piece *p)
+{
+	return p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_ASYNC || p->kind == CW_MEM_VMM;
+}
+
 /* PyTorch's block, else an allocation of the driver's that PyTorch has no part in. */
 static bool piece_then(struct recall *r, uint64_t address, uint64_t when, struct piece *to)
 {
@@ -354,6 +360,8 @@ static bool piece_then(struct recall *r, uint64_t address, uint64_t when, struct
 
 	if (!p) {
 		p = pieces_at(&m->driver, address);
+		if (p && !is_gpus_own(p))
+			p = NULL;
 		if (p && (pieces_touching(&m->torch, p->addr, p->addr + p->size) ||
 			  piece_freed_by_torch(r->t, address, UINT64_MAX, &gone)))
 			p = NULL;
