@@ -771,7 +771,8 @@ static void suspects__labels_that_are_not_all_known_prove_nothing_about_others(v
 	json_decref(j);
 }
 
-#define BCE_OPERANDS "at::native::binary_cross_entropy_out_cuda(at::Tensor const&)::{lambda()#1}::operator()() const::{lambda(float, float)#1}, std::array<char*, 3ul>"
+#define BCE_LAMBDA "at::native::binary_cross_entropy_out_cuda(at::Tensor const&)::{lambda()#1}::operator()() const::{lambda(float, float)#1}"
+#define BCE_OPERANDS BCE_LAMBDA ", std::array<char*, 3ul>"
 #define BCE EACH BCE_OPERANDS " >(int, " BCE_OPERANDS ")"
 
 static void suspects__probabilities_are_looked_at_too(void **state)
