@@ -808,6 +808,7 @@ struct cw_printed {
 #define CW_COPIES_PREFIX	(4u << 10)	/* of larger ones so many */
 
 #define CW_COPY_PINNED		1u		/* from pinned memory, perhaps after the call returned: the program may have changed it */
+#define CW_COPY_IN_STREAM	2u		/* by a call that names a stream: it may have been done after the call returned */
 
 struct cw_copy {
 	uint64_t seq;			/* as in cw_launch */

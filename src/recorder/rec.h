@@ -658,6 +658,7 @@ static inline bool copies_on(void)
 }
 struct copied {
 	uint64_t to, from, bytes, stream;
+	bool in_stream;			/* the call names it */
 	bool to_gpu;			/* that is known: the call says so */
 };
 void copies_keep(const struct copied *c);	/* after the call, and after it was noted */

@@ -99,7 +99,7 @@ static void keep(struct cw_copies *r, const struct copied *c, uint32_t flags)
 	s->kept = (uint32_t)(c->bytes <= CW_COPIES_WHOLE ? c->bytes : CW_COPIES_PREFIX);
 	s->stack = stack_before() & ~CW_FREED_AFTER;
 	s->tid = rec_self->tid;
-	s->flags = flags;
+	s->flags = flags | (c->in_stream ? CW_COPY_IN_STREAM : 0);
 	s->device = thread_device(rec_self);
 	write_contents(r, (const void *)(uintptr_t)c->from, s->kept);
 	shared_set(&r->lost, atomic_load_explicit(&copies.missed, memory_order_relaxed));

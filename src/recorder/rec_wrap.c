@@ -330,7 +330,7 @@ static void after_COPY(struct call *c)
 
 static struct copied copied_by(const struct call *c, bool to_gpu)
 {
-	return (struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, to_gpu};
+	return (struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, c->count > 3, to_gpu};
 }
 
 static void keep_copied(const struct call *c, bool to_gpu)

@@ -70,6 +70,17 @@ PROGRAMS = {
         "large = cudrv.alloc(1 << 18)\nput(large, index((16037, 100), n=1 << 14))  # made # copied\nuse(large + 8 * 16000)", None, None),
     "many copies since": (
         "put(at, index((37, 100)))  # made # copied\nlarge = (ctypes.c_char * (1 << 16))()\nfor i in range(80):\n    put(table, large)\nuse(at)", None, None),
+    "managed memory, which the program writes": (
+        "managed = u64()\ncudrv.call('cuMemAllocManaged', ctypes.byref(managed), size(512), ctypes.c_uint(1))\nput(managed.value, index((37, 100)))\n"
+        "use(managed.value)", None, None),
+    "a copy that is part of a graph": (
+        "on = cudrv.stream()\nput(at, index())\ncudrv.begin_capture(on)\nput(at, index((37, 100)), 'cuMemcpyHtoDAsync_v2', on)\n"
+        "cudrv.launch(gather, (2,), (32,), u64(out), u64(table), u64(at), i32(64), i32(100), stream=on)\ngraph = cudrv.end_capture(on)\n"
+        "cudrv.run_graph(graph, on)", None, None),
+    "the input of a graph": (
+        "on = cudrv.stream()\ncudrv.begin_capture(on)\n"
+        "cudrv.launch(gather, (2,), (32,), u64(out), u64(table), u64(at), i32(64), i32(100), stream=on)\ngraph = cudrv.end_capture(on)\n"
+        "put(at, index((37, 100)))  # made # copied\ncudrv.run_graph(graph, on)", "the index at position 37 is 100", "copy-unsure"),
     "nothing was copied": ("use(at)\nput(at, index((37, 100)))", None, None),
     "threads": (
         "def busy(seed):\n    mine = cudrv.alloc(4096)\n    for i in range(300):\n        put(mine, (ctypes.c_char * (1 + (seed * 7919 + i * 104729) % 4000))())\n"
@@ -113,6 +124,14 @@ def rule__values_are_what_was_copied_and_nothing_else(box, name):
     if marked(text, "made"):
         same(line_of(said.get("made")), marked(text, "made"), name + ": the line that made it")
         same(line_of(said.get("copied")), marked(text, "copied"), name + ": the line that copied it")
+
+
+def rule__a_child_has_its_own_copies(box):
+    text = ("import os\npid = os.fork()\n" + START + "bad = (37, 100) if pid == 0 else (37, 50)\nput(at, index(bad))\nuse(at)" + END +
+            "if pid:\n    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n")
+    verdict = box.verdict(box.under(box.script(text), gpu="sim:h200"))
+    failed = [one for one in [verdict] + verdict.get("others", []) if one.get("fault")]
+    same([one["fault"]["assert"]["values"] for one in failed], ["the index at position 37 is 100"], "the values of those that failed")
 
 
 def rule__without_values_nothing_of_a_copy_is_kept(box):

@@ -12,6 +12,7 @@
 #include "find/fault/culprit.h"
 #include "find/fault/address.h"
 #include "find/fault/fault.h"
+#include "find/fault/recall.h"
 #include "show/chrometrace.h"
 #include "show/page.h"
 #include "show/torchsnap.h"
@@ -19,6 +20,7 @@
 #include "show/report.h"
 #include "compat/cuda_errors.h"
 #include "base/buf.h"
+#include "read/recording/copies.h"
 #include "read/recording/damage.h"
 #include "read/recording/event_log.h"
 #include "find/memory/replay.h"
@@ -53,6 +55,26 @@ static void use_failures(struct trace *t)
 			strlen(trace_function_name(t, f[i]->func)) + strlen(api_name(f[i]->api)) +
 			strlen(cuda_error_name(f[i]->code)) + trace_ns(t, f[i]->ticks);
 	}
+}
+
+/* What was copied, and what the first launch would have found in its memory. */
+static void use_copies(struct trace *t)
+{
+	const struct cw_launch *const *l;
+	const struct cw_copy **c;
+	size_t n = trace_copies(t, &c), launches = trace_launches(t, &l);
+	struct recall *r = recall_open(t);
+	struct recalled from;
+	uint8_t bytes[16];
+
+	recall_launch(r, launches ? l[launches - 1] : NULL, UINT64_MAX);
+	for (size_t i = 0; i < n && i < 8; i++) {
+		sink += trace_copied(t, c[i], 0, bytes, sizeof(bytes)) + recall_memory(r, c[i]->to, bytes, sizeof(bytes));
+		recall_origin(r, c[i]->to, 8, &from);
+		sink += from.made + from.copied;
+	}
+	recall_close(r);
+	free(c);
 }
 
 static void use_lists(struct trace *t)
@@ -329,6 +351,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!t)
 		return 0;
 	use_failures(t);
+	use_copies(t);
 	use_lists(t);
 	use_damage(t);
 	use_blocks(t);

@@ -47,12 +47,12 @@ static void copy_many(size_t n, bool to_gpu)
 		clock_ns++;
 		thread.chain.off = 4096 + 8 * (uint32_t)roll(100);
 		all[i] = (struct truth){TO + 4096 * roll(100), bytes, offset, thread.chain.off, is_kept(offset)};
-		copies_keep(&(struct copied){all[i].to, (uint64_t)(uintptr_t)source + offset, bytes, 0, to_gpu});
+		copies_keep(&(struct copied){all[i].to, (uint64_t)(uintptr_t)source + offset, bytes, 0, to_gpu, to_gpu});
 	}
 }
 
 /* How many copies there are, and of how many the contents: they are those of the newest. */
-static void compare(size_t n, size_t *listed, size_t *with)
+static void compare(size_t n, bool in_stream, size_t *listed, size_t *with)
 {
 	const struct cw_copy **list;
 	uint8_t *bytes = malloc(LARGEST);
@@ -72,6 +72,7 @@ static void compare(size_t n, size_t *listed, size_t *with)
 		c = list[*listed - ++k];
 		assert_true(c->to == want->to && c->bytes == want->bytes && c->stack == want->stack);
 		assert_int_equal(c->kept, want->bytes <= CW_COPIES_WHOLE ? want->bytes : CW_COPIES_PREFIX);
+		assert_int_equal(!!(c->flags & CW_COPY_IN_STREAM), in_stream);
 		assert_int_equal(c->flags & CW_COPY_PINNED, want->offset == PINNED_AT ? CW_COPY_PINNED : 0);
 		if (!trace_copied(t, c, 0, bytes, c->kept))
 			break;
@@ -108,7 +109,7 @@ static void ring__the_newest_copies_are_there_with_their_contents(void **state)
 		copies_start();
 		assert_true(copies_on());
 		copy_many(MANY, size);
-		compare(MANY, &listed, &with);
+		compare(MANY, size, &listed, &with);
 		assert_int_equal(listed, CW_COPIES / (size ? 1 : 4));
 		assert_int_equal(with, kept_in(MANY, CW_COPIES_BYTES / (size ? 1 : 4)));
 		assert_true(with > 20 && with < listed);
@@ -123,7 +124,7 @@ static void ring__a_full_recording_has_none(void **state)
 	room = (uint32_t)rec.h->used;
 	copy_many(10, true);
 	room = BYTES;
-	compare(10, &listed, &with);
+	compare(10, true, &listed, &with);
 	assert_int_equal(listed + with, 0);
 }
 
@@ -138,11 +139,11 @@ static void copy__what_a_graph_will_copy_is_not_kept(void **state)
 	for (unsigned i = 0; i < 10; i++) {
 		all[i] = (struct truth){TO, 8, 0, 0, i % 2};
 		thread.chain.off = 0;
-		copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source, 8, i % 2 ? 6 : 5, true});
+		copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source, 8, i % 2 ? 6 : 5, true, true});
 	}
 	captured_stream = 0;
 	rec.captures = 0;
-	compare(10, &listed, &with);
+	compare(10, true, &listed, &with);
 	assert_true(listed == 5 && with == 5);
 }
 
@@ -152,11 +153,11 @@ static void copy__to_host_memory_or_from_memory_that_is_slow_to_read_is_not_kept
 
 	start(state);
 	memory_is = type_of;
-	copies_keep(&(struct copied){(uint64_t)(uintptr_t)source + 2048, (uint64_t)(uintptr_t)source, 8, 0, false});
+	copies_keep(&(struct copied){(uint64_t)(uintptr_t)source + 2048, (uint64_t)(uintptr_t)source, 8, 0, false, false});
 	copies_not_of_pinned();
-	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source + PINNED_AT, 8, 0, true});
-	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source, 0, 0, true});
-	compare(0, &listed, &with);
+	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source + PINNED_AT, 8, 0, false, true});
+	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source, 0, 0, false, true});
+	compare(0, true, &listed, &with);
 	assert_int_equal(listed, 0);
 }
 

@@ -607,11 +607,14 @@ static void streams__another_one_or_pinned_memory_is_unsure(void **state)
 {
 	const int64_t first[4] = {1, 2, 3, 4};
 	struct past *s = *state;
+	struct cw_copy *other;
 
 	for (unsigned i = 0; i < 4; i++)
 		block(s, A + 512 * i, 512, 10);
 	copy(s, A, first, sizeof(first), 11);
-	copy(s, A + 512, first, sizeof(first), 11)->stream = 7;
+	other = copy(s, A + 512, first, sizeof(first), 11);
+	other->stream = 7;
+	other->flags = CW_COPY_IN_STREAM;
 	copy(s, A + 1024, first, sizeof(first), 11)->flags = CW_COPY_PINNED;
 	finish(s);
 	assert_true(origin(s, A).sure);
@@ -768,7 +771,8 @@ static void suspects__labels_that_are_not_all_known_prove_nothing_about_others(v
 	json_decref(j);
 }
 
-#define BCE_OPERANDS "at::native::binary_cross_entropy_out_cuda(at::Tensor const&)::{lambda()#1}::operator()() const::{lambda(float, float)#1}, std::array<char*, 3ul>"
+#define BCE_LAMBDA "at::native::binary_cross_entropy_out_cuda(at::Tensor const&)::{lambda()#1}::operator()() const::{lambda(float, float)#1}"
+#define BCE_OPERANDS BCE_LAMBDA ", std::array<char*, 3ul>"
 #define BCE EACH BCE_OPERANDS " >(int, " BCE_OPERANDS ")"
 
 static void suspects__probabilities_are_looked_at_too(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the values behind an assertion came from: "it was copied to the GPU at data.py:41".
+ * Where the values behind an assertion came from: "copied to the GPU at data.py:41".
  */
 #include "find/fault/observe_origin.h"
 
@@ -25,11 +25,11 @@ static const char *origin_text(struct casefile *c, const struct recalled *from, 
 	const char *since = !from->contents || from->sure ? "" : "; it may have been changed since";
 
 	if (copied && (!made || !strcmp(made, copied)))
-		return pool_printf(c->pool, "it was copied to the GPU at %s%s", copied, since);
+		return pool_printf(c->pool, "copied to the GPU at %s%s", copied, since);
 	if (copied)
-		return pool_printf(c->pool, "its tensor was made at %s, from what was copied to the GPU at %s%s", made,
+		return pool_printf(c->pool, "made at %s, from what was copied to the GPU at %s%s", made,
 				   copied, since);
-	return made ? pool_printf(c->pool, "its tensor was made at %s", made) : NULL;
+	return made ? pool_printf(c->pool, "made at %s", made) : NULL;
 }
 
 void observe_origin(struct casefile *c, const struct trace *t, const struct recalled *from)

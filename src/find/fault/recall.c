@@ -18,7 +18,6 @@
 
 #define DEPTH_MAX	8	/* copies of copies */
 #define BLOCKS_MAX	64	/* whose writes are kept */
-#define MOMENTS_MAX	4	/* whose blocks are kept in order */
 #define UNIT		512	/* bytes: PyTorch's blocks are as large, or several times that */
 #define READ_MAX	64	/* bytes at a time */
 
@@ -48,16 +47,8 @@ struct block {
 	uint64_t unsure;	/* when something unseen may have written last */
 };
 
-struct moment {
-	uint64_t when;
-	bool known;
-	struct pieces torch, driver;
-};
-
 struct recall {
 	struct trace *t;
-	struct moment moment[MOMENTS_MAX];
-	size_t n_moments;
 	const struct cw_launch *launch;
 	uint64_t when;
 	const struct cw_copy **copies;
@@ -94,7 +85,7 @@ struct recall *recall_open(struct trace *t)
 	r->n_copies = trace_copies(t, &r->copies);
 	find_complete(r, CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), offsetof(struct cw_launch, ticks));
 	find_complete(r, CW_CHUNK_CALLS, sizeof(struct cw_call), offsetof(struct cw_call, ticks));
-	if (h->lost_threads)
+	if (h->lost_threads || h->lost_blocks || h->blocks_inexact_since_ns || h->inexact_since_ns)
 		r->complete = UINT64_MAX;
 	return r;
 }
@@ -105,10 +96,6 @@ void recall_close(struct recall *r)
 		return;
 	for (size_t i = 0; i < r->n_blocks; i++)
 		free(r->block[i].write);
-	for (size_t i = 0; i < MOMENTS_MAX; i++) {
-		pieces_free(&r->moment[i].torch);
-		pieces_free(&r->moment[i].driver);
-	}
 	free(r->copies);
 	free(r);
 }
@@ -230,7 +217,7 @@ static void add_calls(struct recall *r, struct block *b)
 		if (c->ticks > b->piece.ticks && c->ticks < b->when)
 			add_write(b, (struct write){.kind = WRITE_COPY, .ticks = c->ticks, .to = c->to, .end = c->to + c->bytes,
 						    .copy = c, .stack = c->stack, .stream = c->stream,
-						    .in_stream = c->stream || c->flags & CW_COPY_PINNED});
+						    .in_stream = c->flags & (CW_COPY_IN_STREAM | CW_COPY_PINNED)});
 	}
 }
 
@@ -327,40 +314,18 @@ static int newest_first(const void *a, const void *b)
 	return x->ticks > y->ticks ? -1 : x->ticks < y->ticks;
 }
 
-/* To find and sort them takes long in a large program, and a kernel reads often. */
-static const struct moment *moment_at(struct recall *r, uint64_t when)
+/* Managed memory, pinned memory and that of another process are written by others than copies and kernels. */
+static bool is_gpus_own(const struct piece *p)
 {
-	struct moment *m;
-
-	for (size_t i = 0; i < MOMENTS_MAX; i++)
-		if (r->moment[i].known && r->moment[i].when == when)
-			return &r->moment[i];
-	m = &r->moment[r->n_moments++ % MOMENTS_MAX];
-	pieces_free(&m->torch);
-	pieces_free(&m->driver);
-	m->when = when;
-	m->known = true;
-	pieces_of_torch(&m->torch, r->t, when);
-	pieces_of_driver_at(&m->driver, r->t, when);
-	return m;
+	return p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_ASYNC || p->kind == CW_MEM_VMM;
 }
 
 /* PyTorch's block, else an allocation of the driver's that PyTorch has no part in. */
 static bool piece_then(struct recall *r, uint64_t address, uint64_t when, struct piece *to)
 {
-	const struct moment *m = moment_at(r, when);
-	const struct piece *p = pieces_at(&m->torch, address);
-	struct piece gone;
-
-	if (!p) {
-		p = pieces_at(&m->driver, address);
-		if (p && (pieces_touching(&m->torch, p->addr, p->addr + p->size) ||
-			  piece_freed_by_torch(r->t, address, UINT64_MAX, &gone)))
-			p = NULL;
-	}
-	if (p)
-		*to = *p;
-	return p != NULL;
+	return piece_of_torch_at(r->t, address, when, to) ||
+	       (piece_of_driver_at(r->t, address, when, to) && is_gpus_own(to) &&
+		!torch_had_blocks(r->t, to->addr, to->addr + to->size));
 }
 
 /* A place for another one: those without known memory make room. The others stay, because their writes may be in use. */

@@ -184,6 +184,84 @@ bool piece_freed_by_driver(struct trace *t, uint64_t address, uint64_t before, s
 	return newest_freed(t, false, address, before, found) || freed_by_call(t, address, before, found);
 }
 
+/* The list is in order of addresses, and does not overlap. */
+static const struct cw_allocation *last_of(const struct cw_allocation *const *list, size_t n, uint64_t address)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list[middle]->addr <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? list[low - 1] : NULL;
+}
+
+static bool freed_then(struct trace *t, bool torch, uint64_t address, uint64_t when, struct piece *found)
+{
+	const struct cw_freed *const *f;
+	size_t n = trace_freed(t, &f);
+
+	for (size_t i = n; i > 0; i--) {
+		const struct cw_freed *one = f[i - 1];
+
+		if (was_torch(one) != torch || one->kind == CW_MEM_RESERVED || one->made_ticks > when ||
+		    one->ticks <= when)
+			continue;
+		*found = piece_of_freed(t, one);
+		if (piece_holds(found, address))
+			return true;
+	}
+	return false;
+}
+
+bool piece_of_torch_at(struct trace *t, uint64_t address, uint64_t when, struct piece *found)
+{
+	const struct cw_allocation *const *list;
+	size_t n = trace_blocks(t, &list);
+	const struct cw_allocation *a = last_of(list, n, address);
+
+	if (a && a->ticks <= when) {
+		*found = of_allocation(a);
+		if (piece_holds(found, address))
+			return true;
+	}
+	return freed_then(t, true, address, when, found);
+}
+
+bool piece_of_driver_at(struct trace *t, uint64_t address, uint64_t when, struct piece *found)
+{
+	const struct cw_allocation *const *list;
+	size_t n = trace_allocations(t, &list);
+
+	for (size_t i = 0; i < n; i++) {	/* reserved ranges are among them, with mappings inside */
+		if (list[i]->kind == CW_MEM_RESERVED || list[i]->ticks > when)
+			continue;
+		*found = of_allocation(list[i]);
+		if (piece_holds(found, address))
+			return true;
+	}
+	return freed_then(t, false, address, when, found);
+}
+
+bool torch_had_blocks(struct trace *t, uint64_t from, uint64_t to)
+{
+	const struct cw_allocation *const *list;
+	const struct cw_freed *const *f;
+	size_t n = trace_blocks(t, &list), gone = trace_freed(t, &f);
+	const struct cw_allocation *a = last_of(list, n, to - 1);
+
+	if (a && a->addr >= from)
+		return true;
+	for (size_t i = 0; i < gone; i++)
+		if (was_torch(f[i]) && f[i]->addr >= from && f[i]->addr < to)
+			return true;
+	return false;
+}
+
 /* Pieces of one moment do not overlap: the last that begins at the address or before is the only one. */
 static size_t last_up_to(const struct pieces *p, uint64_t address)
 {

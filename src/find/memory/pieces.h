@@ -46,6 +46,13 @@ void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when);
 bool piece_freed_by_torch(struct trace *t, uint64_t address, uint64_t before, struct piece *found);
 bool piece_freed_by_driver(struct trace *t, uint64_t address, uint64_t before, struct piece *found);
 
+/* What contained the address at a moment, freed since or not: PyTorch's block, or the driver's allocation. For a single question. */
+bool piece_of_torch_at(struct trace *t, uint64_t address, uint64_t when, struct piece *found);
+bool piece_of_driver_at(struct trace *t, uint64_t address, uint64_t when, struct piece *found);
+
+/* Did PyTorch ever have a block that begins in these addresses? */
+bool torch_had_blocks(struct trace *t, uint64_t from, uint64_t to);
+
 struct piece piece_of_freed(const struct trace *t, const struct cw_freed *f);
 
 void pieces_free(struct pieces *p);
