@@ -181,6 +181,9 @@ static void add(struct pyheap *h, struct py_edges *to, uint64_t object, enum py_
 
 	if (!t || t->kind == PY_NOTHING || (link == LINK_WORD && !strcmp(t->name, CACHE_ENTRY)))
 		return;
+	to->full |= to->n == PY_EDGES_MAX;
+	if (to->full)
+		return;
 	to->list = xgrow(to->list, to->n, &to->cap, sizeof(*to->list));
 	to->list[to->n++] = (struct py_edge){.to = object, .name = name, .at = at, .link = link};
 }
@@ -199,7 +202,7 @@ static void add_tuple(struct pyheap *h, struct py_edges *to, uint64_t tuple)
 	uint64_t n = 0;
 
 	if (word(h, tuple + PY_COUNT, &n))
-		add_items(h, to, tuple + PY_TUPLE_ITEMS, n, 0);
+		add_items(h, to, tuple + h->p->tuple_items, n, 0);
 }
 
 static void add_list(struct pyheap *h, struct py_edges *to, uint64_t list)
@@ -305,7 +308,7 @@ static uint64_t tuple_item(struct pyheap *h, uint64_t tuple, uint64_t i)
 	uint64_t n = 0, item = 0;
 
 	if (!is_address(tuple) || !word(h, tuple + PY_COUNT, &n) || i >= n ||
-	    !word(h, tuple + PY_TUPLE_ITEMS + i * 8, &item))
+	    !word(h, tuple + h->p->tuple_items + i * 8, &item))
 		return 0;
 	return item;
 }
@@ -517,6 +520,37 @@ void pyheap_edges(struct pyheap *h, uint64_t object, struct py_edges *to)
 		add_managed(h, to, object, &t);
 	if (t.kind != PY_TUPLE)
 		add_words(h, to, object, &t);
+}
+
+static bool is_item(struct pyheap *h, uint64_t items, uint64_t n, const struct py_edge *e)
+{
+	uint64_t item = 0;
+
+	return e->at < n && word(h, items + e->at * 8ull, &item) && item == e->to;
+}
+
+static bool is_entry(struct pyheap *h, uint64_t dict, const struct py_edge *of)
+{
+	uint64_t key, value;
+	struct entries e;
+
+	return dict_entries(h, dict, &e) && of->at < e.n && read_entry(h, &e, of->at, &key, &value) && value &&
+	       (value == of->to || key == of->to);
+}
+
+bool pyheap_at_place(struct pyheap *h, uint64_t object, const struct py_edge *e)
+{
+	uint64_t n = 0, items = 0;
+
+	if (e->link != LINK_ITEM && e->link != LINK_ENTRY && e->link != LINK_ATTRIBUTE)
+		return false;
+	switch (kind_of(h, object)) {
+	case PY_LIST:
+		return word(h, object + PY_COUNT, &n) && word(h, object + PY_LIST_ITEMS, &items) && is_item(h, items, n, e);
+	case PY_TUPLE: return word(h, object + PY_COUNT, &n) && is_item(h, object + h->p->tuple_items, n, e);
+	case PY_DICT: return is_entry(h, object, e);
+	default: return false;
+	}
 }
 
 bool pyheap_length(struct pyheap *h, uint64_t object, uint64_t *n)

@@ -50,6 +50,8 @@ enum py_link {
 	LINK_CALLER	/* of a frame */
 };
 
+#define PY_EDGES_MAX	(4u << 20)	/* of one object: 128 MiB */
+
 struct py_edge {
 	uint64_t to;
 	uint64_t name;		/* a Python object: the key of an entry, a text; 0 = none */
@@ -60,6 +62,7 @@ struct py_edge {
 struct py_edges {
 	struct py_edge *list;
 	size_t n, cap;
+	bool full;		/* there are more */
 };
 
 struct pyheap {
@@ -85,6 +88,9 @@ const struct py_type *pyheap_type(struct pyheap *h, uint64_t object);
 
 /* Adds what it refers to; objects that refer to nothing are left out. */
 void pyheap_edges(struct pyheap *h, uint64_t object, struct py_edges *to);
+
+/* Is this reference of the object still where it was found? Cheap; false also where its place may have moved. */
+bool pyheap_at_place(struct pyheap *h, uint64_t object, const struct py_edge *e);
 
 /* Of a list, a tuple, a set, a deque or a dictionary: how many items; false if it is none, or that cannot be read. */
 bool pyheap_length(struct pyheap *h, uint64_t object, uint64_t *n);
