@@ -64,7 +64,7 @@ static void reach(struct graph_walk *w, uint64_t at)
 	if (block == SIZE_MAX)
 		return;
 	w->block = xgrow(w->block, w->n_blocks, &w->cap_blocks, sizeof(*w->block));
-	w->block[w->n_blocks++] = block;
+	w->block[w->n_blocks++] = (struct graph_block){block, at, tensor_elements(w->layout, at)};
 }
 
 /* A Python object is found by name, or nothing keeps it but C++: then what it refers to is not followed. */

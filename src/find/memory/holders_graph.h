@@ -16,7 +16,7 @@ struct graph_walk {
 	struct map seen;
 	uint64_t until_ns;
 	bool late;
-	size_t *block;		/* those of the last call, some perhaps twice */
+	struct graph_block { size_t block; uint64_t impl, used; } *block;	/* those of the last call, some perhaps twice */
 	size_t n_blocks, cap_blocks;
 };
 

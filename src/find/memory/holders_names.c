@@ -73,7 +73,7 @@ static bool frame_of(struct search *s, const struct node *n, struct py_frame *to
 	struct py_raw raw;
 
 	if (n->root == ROOT_VARIABLES)
-		return pyproc_frame(s->heap->p, &s->raw[n->at], to, pool);
+		return pyproc_frame(s->heap->p, &s->raw[n->at].raw, to, pool);
 	if (pyheap_frame(s->heap, n->object, &raw) || pyheap_generator(s->heap, n->object, &raw))
 		return pyproc_frame(s->heap->p, &raw, to, pool);
 	return false;
