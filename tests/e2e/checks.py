@@ -53,9 +53,12 @@ def tensors(result, case, verdict):
 
 
 def holder(result, case, verdict):
-    """The object that keeps the most memory: its path and how many tensors it leads to."""
+    """The object that keeps the most memory: its path and how many tensors it leads to; "used 4096", "gradient 0": bytes of that name."""
     found = (verdict.get("memory") or {}).get("holders") or [{"path": None, "tensors": 0}]
     got = "%s %d" % (found[0]["path"], found[0]["tensors"])
+    for name in ("used", "gradient"):
+        if " %s " % name in (case.holder or ""):
+            got += " %s %s" % (name, found[0].get(name + "_bytes"))
     if case.holder is not None and got != case.holder:
         result.bad("holder %s, expected %s" % (got, case.holder))
 

@@ -93,20 +93,21 @@ static void remember(struct branch *b, struct proof p)
 	b->proof[b->blocks < PROOFS ? b->blocks : PROOFS - 1] = p;
 }
 
-/* Each block counts once, for the first tensor that leads to it. */
-static void tree_count(struct tree *t, uint32_t end, uint32_t node, size_t block, const struct cw_allocation *a, bool graph, bool gradient)
-{
-	uint64_t bytes = a->size;
+/* How a tensor leads to a block. */
+enum by { BY_ITSELF, BY_GRAPH, BY_GRADIENT };
 
+/* Each block counts once, for the first tensor that leads to it. */
+static void tree_count(struct tree *t, uint32_t end, uint32_t node, size_t block, uint64_t bytes, enum by by)
+{
 	if (t->of_block[block])
 		return;
 	t->of_block[block] = end;
 	for (uint32_t at = end; at != NO_BRANCH; at = t->branch[at].parent) {
-		remember(&t->branch[at], (struct proof){node, graph ? SIZE_MAX : block});
+		remember(&t->branch[at], (struct proof){node, by == BY_ITSELF ? block : SIZE_MAX});
 		t->branch[at].blocks++;
-		t->branch[at].gradients += graph && gradient ? bytes : 0;
+		t->branch[at].gradients += by == BY_GRADIENT ? bytes : 0;
 		t->branch[at].bytes += bytes;
-		t->branch[at].graph += graph ? bytes : 0;
+		t->branch[at].graph += by != BY_ITSELF ? bytes : 0;
 	}
 }
 
@@ -127,7 +128,8 @@ struct found {
 	uint64_t least;		/* bytes of a holder */
 	uint32_t *end;		/* of the way to each tensor: a branch */
 	struct graph_walk walk;
-	bool complete;		/* nothing was left out, as there was enough */
+	bool enough;		/* what was found explains nearly all of the memory */
+	bool complete;		/* all objects were looked at */
 	struct candidate *candidate;
 	size_t n, cap;
 };
@@ -195,11 +197,23 @@ static void note_used(struct found *f, size_t block, uint64_t bytes)
 	*used = !bytes || bytes > size - *used ? size : *used + bytes;
 }
 
-static void count_block(struct found *f, size_t tensor, size_t block, bool graph)
+static void count_block(struct found *f, size_t tensor, size_t block, enum by by)
 {
 	if (f->end[tensor])
-		tree_count(&f->tree, f->end[tensor], f->s.tensor[tensor], block, f->ask->block[block], graph,
-			   site_flags(f->ask, block) & CW_SITE_GRADIENT);
+		tree_count(&f->tree, f->end[tensor], f->s.tensor[tensor], block, f->ask->block[block]->size, by);
+}
+
+static void count_graph(struct found *f, size_t tensor)
+{
+	graph_follow(&f->walk, tensor_impl(&f->layout, object_of(f, tensor)));
+	for (size_t k = 0; k < f->walk.n_blocks; k++) {
+		const struct graph_block *b = &f->walk.block[k];
+		bool backward = site_flags(f->ask, b->block) & (CW_SITE_BACKWARD | CW_SITE_GRADIENT);
+
+		if (!b->base && !b->first)
+			note_used(f, b->block, b->used);
+		count_block(f, tensor, b->block, b->gradient && backward ? BY_GRADIENT : BY_GRAPH);
+	}
 }
 
 /* What tensors have themselves is theirs; then come graphs, which lead to the tensors of others, too. */
@@ -211,22 +225,11 @@ static void count_blocks(struct found *f, size_t from)
 		if (block == SIZE_MAX)
 			continue;
 		note_used(f, block, tensor_elements(&f->layout, tensor_impl(&f->layout, object_of(f, i))));
-		count_block(f, i, block, false);
+		count_block(f, i, block, BY_ITSELF);
 	}
-	for (size_t i = from; i < f->s.n_tensors && !f->walk.late; i++) {
-		uint64_t impl = tensor_impl(&f->layout, object_of(f, i));
-
-		if (!f->end[i])
-			continue;
-		graph_follow(&f->walk, impl);
-		for (size_t k = 0; k < f->walk.n_blocks; k++) {
-			const struct graph_block *b = &f->walk.block[k];
-
-			if (b->impl != impl)
-				note_used(f, b->block, b->used);
-			count_block(f, i, b->block, true);
-		}
-	}
+	for (size_t i = from; i < f->s.n_tensors && !f->walk.late; i++)
+		if (f->end[i])
+			count_graph(f, i);
 }
 
 /* Counts the tensors from number `from` on. */
@@ -514,8 +517,9 @@ static void search(struct found *f, struct pyheap *heap)
 	for (size_t i = 0;; i++) {
 		count(f, counted);
 		counted = f->layout.known ? f->s.n_tensors : 0;
+		f->enough |= nearly_all(f);
 		f->complete = i == sizeof(more) / sizeof(more[0]) && !heap->late && !f->walk.late;
-		if ((nearly_all(f) && !hardly_used(f)) || heap->late || i == sizeof(more) / sizeof(more[0]))
+		if ((f->enough && !hardly_used(f)) || heap->late || i == sizeof(more) / sizeof(more[0]))
 			return;
 		more[i](&f->s);
 	}
@@ -537,7 +541,7 @@ void holders_search(struct holders *to, const struct holders_ask *ask, struct py
 	heap->until_ns = ask->until_ns - ask->for_ns / 3;	/* the rest is for graphs */
 	search(&f, heap);
 	to->objects = f.s.n;
-	to->whole = !heap->late && !f.s.full && !f.walk.late;
+	to->whole = f.enough || (!heap->late && !f.s.full && !f.walk.late);
 	to->bytes = f.tree.branch[0].bytes;
 	to->blocks = f.tree.branch[0].blocks;
 	if (f.layout.known) {

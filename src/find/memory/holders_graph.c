@@ -17,10 +17,11 @@
 #define IN_USE		1u	/* in the length of the next piece */
 #define OBJECTS_MAX	(2u << 20)
 #define CHECK_EVERY	256u
+#define NOWHERE		UINT32_MAX
 
 static bool same(const void *list, uint32_t i, const void *key)
 {
-	return ((const uint64_t *)list)[i] == *(const uint64_t *)key;
+	return ((const struct graph_object *)list)[i].at == *(const uint64_t *)key;
 }
 
 /* Bytes of an object on the heap; 0: it is none, or it is large. */
@@ -49,34 +50,49 @@ static bool is_tensor(const struct graph_walk *w, uint64_t at)
 	return false;
 }
 
-static void reach(struct graph_walk *w, uint64_t at)
+/* What a tensor refers to that has tensors in it is what autograd knows of it: its gradient and, if it is a view, its base. */
+static void put_block(struct graph_walk *w, const struct graph_object *o, size_t block)
 {
+	const struct graph_object *of = o->from != NOWHERE ? &w->object[o->from] : NULL;
+	const struct graph_object *owner = of && !of->tensor && of->from != NOWHERE ? &w->object[of->from] : NULL;
+	bool known = owner && owner->tensor, same = known && tensor_impl_block(w->layout, owner->at) == block;
+
+	w->block = xgrow(w->block, w->n_blocks, &w->cap_blocks, sizeof(*w->block));
+	w->block[w->n_blocks++] = (struct graph_block){
+		.block = block,
+		.used = tensor_elements(w->layout, o->at),
+		.gradient = known && !same,
+		.base = same,
+		.first = !of,
+	};
+}
+
+static void reach(struct graph_walk *w, uint64_t at, uint32_t from)
+{
+	struct graph_object o = {at, from, false};
 	size_t block;
 
 	if (!size_of(w, at) || w->n >= OBJECTS_MAX ||
 	    map_put(&w->seen, map_hash(at), same, w->object, &at, (uint32_t)w->n) != w->n)
 		return;
+	o.tensor = is_tensor(w, at);
 	w->object = xgrow(w->object, w->n, &w->cap, sizeof(*w->object));
-	w->object[w->n++] = at;
-	if (!is_tensor(w, at))
-		return;
-	block = tensor_impl_block(w->layout, at);
-	if (block == SIZE_MAX)
-		return;
-	w->block = xgrow(w->block, w->n_blocks, &w->cap_blocks, sizeof(*w->block));
-	w->block[w->n_blocks++] = (struct graph_block){block, at, tensor_elements(w->layout, at)};
+	w->object[w->n++] = o;
+	block = o.tensor ? tensor_impl_block(w->layout, at) : SIZE_MAX;
+	if (block != SIZE_MAX)
+		put_block(w, &o, block);
 }
 
 /* A Python object is found by name, or nothing keeps it but C++: then what it refers to is not followed. */
-static void follow(struct graph_walk *w, uint64_t at)
+static void follow(struct graph_walk *w, uint32_t from)
 {
-	uint64_t size = size_of(w, at), to;
+	uint64_t at = w->object[from].at, size = size_of(w, at), to;
 
-	if (!is_tensor(w, at) && pyheap_type(w->heap, at))
+	if (!w->object[from].tensor && pyheap_type(w->heap, at))
 		return;
 	for (uint64_t i = 0; i + 8 <= size; i += 8)
 		if (remote_word(w->heap->p->r, at + i, &to) && to)
-			reach(w, to);
+			reach(w, to, from);
 }
 
 void graph_follow(struct graph_walk *w, uint64_t impl)
@@ -84,9 +100,9 @@ void graph_follow(struct graph_walk *w, uint64_t impl)
 	w->n_blocks = 0;
 	if (w->late)
 		return;
-	reach(w, impl);
+	reach(w, impl, NOWHERE);
 	for (; w->next < w->n && !w->late; w->next++) {
-		follow(w, w->object[w->next]);
+		follow(w, (uint32_t)w->next);
 		w->late = w->next % CHECK_EVERY == 0 && proc_mono_ns() > w->until_ns;
 	}
 }
