@@ -256,6 +256,18 @@ static void search_threads(struct search *s, bool users)
 			search_thread(s, &w, thread[i].state, users);
 }
 
+/* What the program set in contextvars: that is in no variable of its own. */
+static void search_contexts(struct search *s)
+{
+	struct py_thread thread[THREADS_MAX];
+	bool whole;
+	size_t n = pyproc_threads(s->heap->p, thread, THREADS_MAX, &whole);
+
+	while (n-- > 0)		/* the main thread is the last one */
+		follow_root(s, (struct node){.object = pyheap_context(s->heap, thread[n].state), .name = thread[n].state,
+					     .root = ROOT_CONTEXT});
+}
+
 void search_names(struct search *s, struct pyheap *heap, uint64_t exception, const char *torch_path)
 {
 	uint64_t frame[TRACEBACK_MAX];
@@ -269,8 +281,10 @@ void search_names(struct search *s, struct pyheap *heap, uint64_t exception, con
 	for (int users = 1; users >= 0; users--) {
 		search_traceback(s, frame, n, users);
 		search_threads(s, users);
-		if (users)
+		if (users) {
 			search_modules(s, true);
+			search_contexts(s);
+		}
 	}
 	follow_root(s, (struct node){.object = exception, .root = ROOT_EXCEPTION});
 }
@@ -352,6 +366,7 @@ bool search_stands(struct search *s, uint32_t i)
 	switch (n->root) {
 	case ROOT_MODULE: return is_loaded(s, n->object);
 	case ROOT_VARIABLES: return still_runs(s, &s->raw[n->at]);
+	case ROOT_CONTEXT: return pyheap_context(s->heap, n->name) == n->object;
 	default: return false;
 	}
 }

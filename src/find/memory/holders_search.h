@@ -9,11 +9,11 @@
 
 #define NO_NODE		UINT32_MAX
 
-enum node_root { ROOT_NONE, ROOT_MODULE, ROOT_VARIABLES, ROOT_FRAME, ROOT_EXCEPTION };
+enum node_root { ROOT_NONE, ROOT_MODULE, ROOT_VARIABLES, ROOT_FRAME, ROOT_EXCEPTION, ROOT_CONTEXT };
 
 struct node {
 	uint64_t object;	/* ROOT_VARIABLES: a frame that is no object */
-	uint64_t name;		/* as in py_edge; ROOT_MODULE: its name */
+	uint64_t name;		/* as in py_edge; ROOT_MODULE: its name; ROOT_CONTEXT: the state of its thread */
 	uint32_t parent;	/* NO_NODE: a root */
 	uint32_t at;		/* as in py_edge; ROOT_VARIABLES: which of `raw` */
 	uint8_t link;		/* enum py_link */

@@ -24,7 +24,8 @@
 #define WORDS_MAX	64u	/* of an object that are looked at */
 #define CHAIN_MAX	4096u	/* of tracebacks */
 #define CHECK_EVERY	4096u	/* items between two looks at the clock */
-#define SPLIT_KEYS	2u	/* keys that many dictionaries share */
+#define CONTEXT_WORDS	64u	/* of a part of a context */
+#define STATE_WORDS	128u	/* of a thread's state */
 
 static const uint16_t layouts[][13] = {
 #define HEAP(minor, ...) {minor, __VA_ARGS__},
@@ -86,7 +87,9 @@ static const struct { const char *name; enum py_kind kind; } kinds[] = {
 	{"collections.deque", PY_DEQUE}, {"type", PY_CLASS}, {"function", PY_FUNCTION}, {"frame", PY_FRAME},
 	{"generator", PY_GENERATOR}, {"coroutine", PY_GENERATOR}, {"async_generator", PY_GENERATOR}, {"cell", PY_CELL},
 	{"module", PY_MODULE}, {"traceback", PY_TRACEBACK}, {"BaseException", PY_EXCEPTION},
-	{"torch._C.TensorBase", PY_TENSOR}, {"torch._C._TensorBase", PY_TENSOR},
+	{"torch._C.TensorBase", PY_TENSOR}, {"torch._C._TensorBase", PY_TENSOR}, {"_thread._local", PY_LOCAL},
+	{"Context", PY_CONTEXT}, {"_contextvars.Context", PY_CONTEXT}, {"hamt_bitmap_node", PY_CONTEXT_PART},
+	{"hamt_collision_node", PY_CONTEXT_PART},
 	/* what they refer to they do not keep */
 	{"weakref", PY_NOTHING}, {"weakref.ReferenceType", PY_NOTHING}, {"weakproxy", PY_NOTHING},
 	{"weakref.ProxyType", PY_NOTHING}, {"weakcallableproxy", PY_NOTHING}, {"weakref.CallableProxyType", PY_NOTHING},
@@ -141,6 +144,8 @@ static void read_type(struct pyheap *h, struct py_type *t)
 	t->dict = small(h, t->at + PY_TYPE_DICT_AT);
 	if (t->flags & TRACKED || !strcmp(name, CACHE_ENTRY))
 		find_kind(h, t);
+	if (!strcmp(name, "ContextVar") || !strcmp(name, "_contextvars.ContextVar"))
+		t->basic = PY_VARIABLE_CACHED;	/* the value that it saw last it does not keep */
 }
 
 static bool same_type(const void *list, uint32_t i, const void *key)
@@ -300,6 +305,22 @@ static void add_deque(struct pyheap *h, struct py_edges *to, uint64_t deque)
 		index = 0;
 		if (!word(h, block + 8 + PY_DEQUE_BLOCK * 8, &block))
 			return;
+	}
+}
+
+static void add_context_part(struct pyheap *h, struct py_edges *to, uint64_t part)
+{
+	uint64_t n = 0, pair[2], name;
+
+	if (!word(h, part + PY_COUNT, &n) || n > CONTEXT_WORDS)
+		return;
+	for (uint64_t i = 0; i + 2 <= n; i += 2) {
+		if (!remote_read(h->p->r, part + PY_CONTEXT_PAIRS + i * 8, pair, sizeof(pair)))
+			return;
+		name = 0;
+		if (pair[0])
+			word(h, pair[0] + PY_VARIABLE_NAME, &name);
+		add(h, to, pair[1], pair[0] ? LINK_CONTEXT : LINK_WORD, name, (uint32_t)i);
 	}
 }
 
@@ -506,6 +527,7 @@ void pyheap_edges(struct pyheap *h, uint64_t object, struct py_edges *to)
 		if (dict_entries(h, object, &e))
 			add_entries(h, to, &e, LINK_ENTRY);
 		break;
+	case PY_CONTEXT_PART: add_context_part(h, to, object); return;
 	case PY_CLASS:
 		if (word(h, object + PY_TYPE_DICT, &dict))
 			add(h, to, dict, LINK_DICT, 0, 0);
@@ -609,6 +631,32 @@ size_t pyheap_traceback(struct pyheap *h, uint64_t exception, uint64_t *frame, s
 			return n;
 	}
 	return n;
+}
+
+/* Where it is differs with every version, but a context is known by its class. */
+uint64_t pyheap_context(struct pyheap *h, uint64_t state)
+{
+	for (uint64_t i = 0, at; i < STATE_WORDS && word(h, state + i * 8, &at); i++)
+		if (kind_of(h, at) == PY_CONTEXT)
+			return at;
+	return 0;
+}
+
+/* In the class's dictionary, by a descriptor that says which item it gets. */
+bool pyheap_field(struct pyheap *h, uint64_t tuple, uint32_t at, char *name, size_t size)
+{
+	uint64_t type = 0, dict = 0, index = 0;
+	struct entries e;
+	char kind[32];
+
+	if (!word(h, tuple + PY_TYPE, &type) || !word(h, type + PY_TYPE_DICT, &dict) || kind_of(h, dict) != PY_DICT ||
+	    !dict_entries(h, dict, &e))
+		return false;
+	for (uint64_t i = 0, key, value; i < e.n && i < CHECK_EVERY; i++)
+		if (read_entry(h, &e, i, &key, &value) && value && pyproc_type(h->p, value, kind, sizeof(kind)) &&
+		    strstr(kind, "_tuplegetter") && word(h, value + PY_FIELD_INDEX, &index) && index == at)
+			return pyproc_text(h->p, key, name, size);
+	return false;
 }
 
 static bool member_in(struct pyheap *h, uint64_t type, uint32_t at, char *name, size_t size)
