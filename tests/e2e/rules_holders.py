@@ -187,23 +187,6 @@ def enter():
     user.set(tensors(4))
 inner = contextvars.Context()
 inner.run(enter)""", "inner[user]", "list", 4),
-    ("a task that waits", """
-import asyncio
-async def serve():
-    batch = tensors(4)
-    await asyncio.sleep(3600)
-loop = asyncio.new_event_loop()
-task = loop.create_task(serve())
-loop.run_until_complete(asyncio.sleep(0))""", "task → coroutine serve(): batch", "list", 4),
-    ("a task that only its loop knows", """
-async def stream():
-    ahead = tensors(4)
-    await asyncio.sleep(3600)
-async def both():
-    asyncio.ensure_future(stream())
-    await asyncio.sleep(0)
-other_loop = asyncio.new_event_loop()
-other_loop.run_until_complete(both())""", "other_loop._scheduled[0]._args[0] → coroutine stream(): ahead", "list", 4),
     ("what only weak references know beside it", """
 import weakref
 class Boxed:
@@ -258,6 +241,23 @@ class Service:
     def get(self, n): return self.cache.setdefault(n, Tensor())
 service = Service()
 for n in range(4): service.get(n)""", "Service.cache", "dict", 4),
+    ("a task that waits", """
+import asyncio
+async def serve():
+    batch = tensors(4)
+    await asyncio.sleep(3600)
+loop = asyncio.new_event_loop()
+task = loop.create_task(serve())
+loop.run_until_complete(asyncio.sleep(0))""", "task → coroutine serve(): batch", "list", 4),
+    ("a task that only its loop knows", """
+async def stream():
+    ahead = tensors(4)
+    await asyncio.sleep(3600)
+async def both():
+    asyncio.ensure_future(stream())
+    await asyncio.sleep(0)
+other_loop = asyncio.new_event_loop()
+other_loop.run_until_complete(both())""", "other_loop._scheduled[0]._args[0] → coroutine stream(): ahead", "list", 4),
 )
 HOLDERS = 8		# that a recording has
 
