@@ -234,7 +234,7 @@ class Model:
     def features(self): return tensors(4)
 model = Model(); model.features""", "model.features", "list", 4),
     ("an iterator", """
-rest = iter(tensors(5)); next(rest)""", "rest", "list", 5),
+rest = iter(tensors(4)); next(rest)""", "rest", "list", 4),
     ("a method of an instance", """
 class Service:
     cache = {}
