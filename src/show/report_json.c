@@ -223,7 +223,7 @@ static json_t *memory_json(const struct casefile *c)
 		 J_VALUE("growth", growth_json(c)),
 		 J_VALUE("other_gpu", fact_known(c, FACT_spare_index) ? facts_json(c, "memory.other_gpu") : json_null()),
 		 J_IF(c->n_holders, J_VALUE("holders", holders_json(c))),
-		 J_IF(c->n_holders, J_VALUE("unheld", unheld_json(c))),
+		 J_IF(c->holders, J_VALUE("unheld", unheld_json(c))),
 		 J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));
 	return j;
 }

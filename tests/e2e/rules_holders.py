@@ -258,6 +258,11 @@ async def both():
     await asyncio.sleep(0)
 other_loop = asyncio.new_event_loop()
 other_loop.run_until_complete(both())""", "other_loop._scheduled[0]._args[0] → coroutine stream(): ahead", "list", 4),
+    ("the result of a task", """
+async def compute(): return tensors(4)
+third_loop = asyncio.new_event_loop()
+computed = third_loop.create_task(compute())
+third_loop.run_until_complete(computed)""", "computed.result()", "list", 4),
 )
 HOLDERS = 8		# that a recording has
 

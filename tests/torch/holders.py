@@ -4,7 +4,8 @@
 
     tests/torch/holders.py [--build build] [--torch 2.11.0] [name…]
 
-The first lines of a program of tests/torch/holders say which paths are true of it. They were written before any was tried.
+The first lines of a program of tests/torch/holders say which paths are true of it: "keeps" was written before any was tried, "also" is another
+name for the same object, or a finer one, that came out and is true, too. "gone": nothing is left to be found when the exception ends the program.
 """
 import argparse
 import glob
@@ -20,7 +21,8 @@ import check  # noqa: E402
 
 def truths(path):
     with open(path, encoding="utf-8") as f:
-        return [line[len("# keeps: "):].rstrip("\n") for line in f if line.startswith("# keeps: ")]
+        heads = [line[2:].rstrip("\n").partition(": ") for line in f if line.startswith("# ")]
+    return [what for head, _, what in heads if head in ("keeps", "also")]
 
 
 def judged(cuwhy, path, env):

@@ -120,6 +120,14 @@ static const char *variable(struct search *s, const struct node *n, const struct
 	return pool_printf(pool, " \xe2\x86\x92 %s %s(): %s", of ? of : "frame of", f.function, text);
 }
 
+/* Of its own words, only the result leads to anything but its task, its exception and its loop; asyncio's own class has no names for them. */
+static bool is_result(struct search *s, const struct py_type *future, const struct node *n)
+{
+	uint32_t at = s->heap->p->l.minor < 10 ? PY_FUTURE_RESULT_OLD : PY_FUTURE_RESULT;
+
+	return future && n->at == at && (!strcmp(future->name, "_asyncio.Task") || !strcmp(future->name, "_asyncio.Future"));
+}
+
 static const char *part(struct search *s, const struct node *n, const struct node *parent, struct pool *pool)
 {
 	const struct py_type *t = pyheap_type(s->heap, n->object), *of;
@@ -134,6 +142,8 @@ static const char *part(struct search *s, const struct node *n, const struct nod
 		return of && of->kind == PY_EXCEPTION ? ".__traceback__" : "";
 	}
 	of = pyheap_type(s->heap, parent->object);
+	if (is_result(s, of, n))
+		return ".result()";
 	if (of && strstr(of->name, "lru_cache_wrapper") && t && t->kind == PY_DICT)
 		return ".cache";
 	if (of && of->kind == PY_FUNCTION && t && t->kind == PY_TUPLE)

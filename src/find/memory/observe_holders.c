@@ -116,14 +116,30 @@ void holders_seen(struct casefile *c, const struct trace *t, const struct cw_hol
 	c->unheld_blocks = found->live_blocks > found->blocks ? found->live_blocks - found->blocks : 0;
 }
 
+/* Most of the memory, although all objects were looked at. */
+static void note_unheld(struct casefile *c, uint64_t all)
+{
+	const struct unheld_seen *u = c->n_unheld ? &c->unheld[0] : NULL;
+	const char *line = u && u->made.file ? pool_printf(c->pool, "%s:%u", u->made.shown, u->made.number) : NULL;
+
+	if (!c->holders_whole || !u || c->unheld_bytes <= all / 2)
+		return;
+	fact_set_number(c, FACT_holder_unheld, (double)c->unheld_bytes);
+	if (line && u->bytes > c->unheld_bytes / 2)
+		fact_set_text(c, FACT_holder_unheld_line, line);
+}
+
 void observe_holders(struct casefile *c, const struct trace *t)
 {
 	const struct holder_seen *h;
 	struct cw_holders found;
 
-	if (c->holders || !fact_true(c, FACT_oom_is) || !trace_holders(t, &found) || !found.n)
+	if (c->holders || !fact_true(c, FACT_oom_is) || !trace_holders(t, &found) || found.why[0])
 		return;
 	holders_seen(c, t, &found);
+	note_unheld(c, found.live_bytes);
+	if (!found.n)
+		return;
 	h = main_holder(c, found.live_bytes);
 	if (!h)
 		return;

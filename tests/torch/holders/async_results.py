@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # keeps: server.finished[*]
 # keeps: server.finished
+# also: server.finished[*].result()['hidden']
 import asyncio
 
 import torch

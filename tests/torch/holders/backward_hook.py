@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # keeps: probe.grads
 # keeps: probe.grads[*]
+# also: probe.grads[*][*]
 import torch
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # keeps: steps[*] → closure of replay(): kept
+# also: steps[*] → closure of replay(): kept[*]
 import torch
 
 

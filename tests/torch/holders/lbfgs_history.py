@@ -4,6 +4,7 @@
 # keeps: opt.state[*]
 # keeps: opt.state
 # keeps: opt.state[*]['old_stps']
+# also: old
 import torch
 
 

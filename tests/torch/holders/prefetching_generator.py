@@ -3,6 +3,7 @@
 # keeps: loader → generator prefetch(): ahead
 # keeps: stream → generator prefetch(): ahead
 # keeps: batches → generator transformed(): stream → generator prefetch(): ahead
+# also: ahead
 import torch
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # keeps: pipeline.batches.queue
+# also: pipeline.batches.queue[*]['x']
 import queue
 import threading
 import time

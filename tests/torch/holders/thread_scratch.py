@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # keeps: scratch.buffers
+# gone: the threads end before the exception does, and their variables with them
 import concurrent.futures
 import threading
 

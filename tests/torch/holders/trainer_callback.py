@@ -3,6 +3,7 @@
 # keeps: trainer.callbacks[*].best
 # keeps: trainer.callbacks[1].best[*]
 # keeps: trainer.callbacks[*].best[*]
+# also: trainer.callbacks[*].best[*][*]
 import torch
 
 
