@@ -7,9 +7,10 @@ import signal
 import subprocess
 
 from harness import PATIENCE
+from rules_blocks import under
 from rules_holders import PIECES, TENSORS
 from rules_recorder import find_pythons
-from toolbox import Skip, same, wait_until
+from toolbox import HERE, Skip, same, wait_until
 
 # Four ways to keep tensors, and a loop that makes and drops objects, and tensors, all the time. It counts the signals that reach it.
 BUSY = TENSORS + """
@@ -111,6 +112,26 @@ sys.stdin.readline()
         same(([(h["path"], h["length"], h["blocks"]) for h in told["holders"]], told["stopped_ms"]), ([("kept", 12, 12)], 0), told)
         shown = asked(box, pid)
         same("`kept`, a list of 12: 12 tensors; allocated at " in shown.stdout, True, shown.stdout)
+
+
+MARKED = TENSORS + """
+import sys
+sys.path.insert(0, %r)
+os.environ["CUWHY_PROGRAM"] = %r
+import cuwhy
+class Trainer: pass
+def main():
+    trainer = Trainer()
+    trainer.outputs = tensors(9)
+    held = cuwhy.held()
+    print(held.holders[0].path, held.holders[0].length, len(held.holders), held.bytes == 9 * each, held.unheld_bytes, held.whole)
+main()
+"""
+
+
+def rule__a_program_asks_itself_who_keeps_its_tensors(box):
+    run = under(box, MARKED % (os.path.join(HERE, "..", "..", "python"), box.cuwhy))
+    same((run.status, run.out), (0, "trainer.outputs 9 1 True 0 True\n"), run.err[-1500:])
 
 
 def rule__a_process_that_is_not_recorded_is_refused(box):
