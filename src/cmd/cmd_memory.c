@@ -81,8 +81,8 @@ static const struct opt options[] = {
 	{"page", 0, "FILE", "with two: also write the comparison as an HTML page", NULL, &given.page},
 	{"watch", 'w', NULL, "this machine live: GPUs, processes, and memory by line of programs under 'cuwhy run'",
 	 &given.watch, NULL},
-	{"pid", 0, "PID", "which objects of a running program keep its tensors alive; with --watch, every five seconds", NULL,
-	 &given.pid},
+	{"pid", 0, "PID", "which objects of a running program keep its tensors alive; with --watch, every five seconds",
+	 NULL, &given.pid},
 	{"json", 0, NULL, "print one JSON object; with --watch, one a second", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -503,7 +503,8 @@ int cmd_memory(int argc, char **argv)
 	if (first >= 0 && read_memory_options(&a, &e))
 		first = -EINVAL;
 	if (first >= 0 && given.pid && (first < argc || given.by || given.at || given.top || given.what_if))
-		first = err_set(&e, -EINVAL, "--pid is for a program that runs, and takes no file, --by, --at, --top or --what-if");
+		first = err_set(&e, -EINVAL,
+				"--pid is for a program that runs, and takes no file, --by, --at, --top or --what-if");
 	if (first >= 0 && given.watch && (first < argc || given.by || given.at || given.what_if))
 		first = err_set(&e, -EINVAL, "--watch is for this machine, and takes no file, --by, --at or --what-if");
 	if (first >= 0 && first == argc && !given.watch && (given.by || given.at || given.top || given.what_if))

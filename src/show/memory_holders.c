@@ -52,8 +52,8 @@ static void print_unheld(FILE *out, const struct casefile *c)
 	char size[32];
 
 	fprintf(out, "  %10s  in %" PRIu64 " block%s to which no Python object leads%s\n",
-		format_bytes(size, sizeof(size), (double)c->unheld_bytes), c->unheld_blocks, c->unheld_blocks == 1 ? "" : "s",
-		c->holders_whole ? "" : ", as far as it was looked");
+		format_bytes(size, sizeof(size), (double)c->unheld_bytes), c->unheld_blocks,
+		c->unheld_blocks == 1 ? "" : "s", c->holders_whole ? "" : ", as far as it was looked");
 	for (size_t i = 0; i < c->n_unheld; i++) {
 		const struct unheld_seen *u = &c->unheld[i];
 		const char *words = "";
@@ -86,19 +86,20 @@ void memory_holders_print(FILE *out, const struct memory_holders *m)
 		print_holder(out, m->c, &m->c->holders[i]);
 	if (!f->why)
 		print_unheld(out, m->c);
-	fprintf(out, "%" PRIu64 " objects in %.1f s%s%s; the process was stopped for %.1f ms\n", f->objects, (double)m->took_ns / 1e9,
-		f->whole ? "" : ", not all of them", f->changed ? "; what changed meanwhile is left out" : "",
-		(double)f->stop_ns / 1e6);
+	fprintf(out, "%" PRIu64 " objects in %.1f s%s%s; the process was stopped for %.1f ms\n", f->objects,
+		(double)m->took_ns / 1e9, f->whole ? "" : ", not all of them",
+		f->changed ? "; what changed meanwhile is left out" : "", (double)f->stop_ns / 1e6);
 }
 
 json_t *memory_holders_json(const struct memory_holders *m)
 {
 	const struct holders *f = m->found;
 
-	return JSON_OF(J_INT("schema", 1), J_INT("pid", m->pid), J_INT("bytes", f->live_bytes), J_INT("blocks", f->live_blocks),
-		       J_VALUE("holders", holders_json(m->c)), J_VALUE("unheld", f->why ? json_null() : unheld_json(m->c)),
-		       J_TEXT("why_not", f->why), J_INT("objects", f->objects), J_INT("changed", f->changed),
-		       
+	return JSON_OF(J_INT("schema", 1), J_INT("pid", m->pid), J_INT("bytes", f->live_bytes),
+		       J_INT("blocks", f->live_blocks), J_VALUE("holders", holders_json(m->c)),
+		       J_VALUE("unheld", f->why ? json_null() : unheld_json(m->c)), J_TEXT("why_not", f->why),
+		       J_INT("objects", f->objects), J_INT("changed", f->changed),
+
 		       J_VALUE("seconds", json_real((double)m->took_ns / 1e9)),
 		       J_VALUE("stopped_ms", json_real((double)f->stop_ns / 1e6)));
 }

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 
+import json_page
 from harness import PATIENCE
 from rules_blocks import under
 from rules_holders import PIECES, TENSORS
@@ -81,6 +82,7 @@ def asked(box, pid, *options):
 def answer(box, pid):
     done = asked(box, pid, "--json")
     same((done.returncode, done.stderr), (0, ""), "cuwhy memory --pid")
+    same(list(json_page.flaws(json.loads(done.stdout), "kept")), [], "flaws of the documented JSON")
     return json.loads(done.stdout)
 
 

@@ -114,8 +114,8 @@ static int run(struct liar *l, struct holders_ask *ask, uint64_t may_ns)
 	holders_search(&found, ask, &heap, &pool);
 	for (size_t i = 0; i < found.n; i++)
 		printf("%s\n", found.list[i].path);
-	printf("- %" PRIu64 " objects %" PRIu64 " us stopped %" PRIu64 " changed %u%s\n", found.objects, (proc_mono_ns() - start) / 1000,
-	       found.stop_ns / 1000, found.changed, found.whole ? "" : " not whole");
+	printf("- %" PRIu64 " objects %" PRIu64 " us stopped %" PRIu64 " changed %u%s\n", found.objects,
+	       (proc_mono_ns() - start) / 1000, found.stop_ns / 1000, found.changed, found.whole ? "" : " not whole");
 	pyheap_close(&heap);
 	remote_release(&r);
 	target_close(&t);

@@ -440,7 +440,8 @@ static void list_unheld(const struct found *f)
 
 	for (size_t i = 0; i < f->ask->n_blocks; i++)
 		if (!f->tree.of_block[i])
-			list[n++] = (struct unheld){f->ask->block[i]->size, 1, f->ask->block[i]->stack, unheld_flags(f->ask, i)};
+			list[n++] = (struct unheld){f->ask->block[i]->size, 1, f->ask->block[i]->stack,
+						    unheld_flags(f->ask, i)};
 	xsort(list, n, sizeof(*list), by_source);
 	for (size_t i = 0; i < n; i++)
 		if (kinds && !by_source(&list[kinds - 1], &list[i])) {

@@ -22,7 +22,7 @@ struct graph_walk {
 		bool gradient;		/* of a tensor, if it was allocated in backward */
 		bool base;		/* of a view that leads to the same memory: nothing but the view needs it */
 		bool first;		/* it is the tensor itself that was followed */
-	} *block;	/* those of the last call, some perhaps twice */
+	} * block;	       /* those of the last call, some perhaps twice */
 	size_t n_blocks, cap_blocks;
 };
 

@@ -125,7 +125,8 @@ static bool is_result(struct search *s, const struct py_type *future, const stru
 {
 	uint32_t at = s->heap->p->l.minor < 10 ? PY_FUTURE_RESULT_OLD : PY_FUTURE_RESULT;
 
-	return future && n->at == at && (!strcmp(future->name, "_asyncio.Task") || !strcmp(future->name, "_asyncio.Future"));
+	return future && n->at == at &&
+	       (!strcmp(future->name, "_asyncio.Task") || !strcmp(future->name, "_asyncio.Future"));
 }
 
 static const char *part(struct search *s, const struct node *n, const struct node *parent, struct pool *pool)

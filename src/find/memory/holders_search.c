@@ -264,7 +264,8 @@ static void search_contexts(struct search *s)
 	size_t n = pyproc_threads(s->heap->p, thread, THREADS_MAX, &whole);
 
 	while (n-- > 0)		/* the main thread is the last one */
-		follow_root(s, (struct node){.object = pyheap_context(s->heap, thread[n].state), .name = thread[n].state,
+		follow_root(s, (struct node){.object = pyheap_context(s->heap, thread[n].state),
+					     .name = thread[n].state,
 					     .root = ROOT_CONTEXT});
 }
 

@@ -101,7 +101,8 @@ static uint64_t elements_at(const struct tensor_layout *l, uint64_t impl, uint32
 
 static unsigned element_size(uint16_t type)
 {
-	static const uint8_t size[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 4, 8};
+	static const uint8_t size[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4,
+				       2, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1,	 1, 2, 4, 8};
 
 	return type < sizeof(size) ? size[type] : 0;
 }

@@ -99,8 +99,8 @@ static const char *unheld_what(uint32_t flags)
 
 static void take_unheld(struct casefile *c, const struct trace *t, const struct cw_unheld *u)
 {
-	c->unheld[c->n_unheld++] = (struct unheld_seen){.what = unheld_what(u->flags), .bytes = u->bytes, .blocks = u->blocks,
-							.made = made_line(c, t, u->stack)};
+	c->unheld[c->n_unheld++] = (struct unheld_seen){
+		.what = unheld_what(u->flags), .bytes = u->bytes, .blocks = u->blocks, .made = made_line(c, t, u->stack)};
 }
 
 void holders_seen(struct casefile *c, const struct trace *t, const struct cw_holders *found)

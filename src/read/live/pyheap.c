@@ -568,7 +568,8 @@ bool pyheap_at_place(struct pyheap *h, uint64_t object, const struct py_edge *e)
 		return false;
 	switch (kind_of(h, object)) {
 	case PY_LIST:
-		return word(h, object + PY_COUNT, &n) && word(h, object + PY_LIST_ITEMS, &items) && is_item(h, items, n, e);
+		return word(h, object + PY_COUNT, &n) && word(h, object + PY_LIST_ITEMS, &items) &&
+		       is_item(h, items, n, e);
 	case PY_TUPLE: return word(h, object + PY_COUNT, &n) && is_item(h, object + h->p->tuple_items, n, e);
 	case PY_DICT: return is_entry(h, object, e);
 	default: return false;

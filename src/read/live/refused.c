@@ -30,7 +30,9 @@ static int refused_to_root(pid_t pid, const char *command, struct err *e)
 {
 	if (in_container()) {
 		err_set(e, -EPERM, "this container does not allow cuwhy to look at process %d", (int)pid);
-		return err_hint(e, "start the container with --cap-add SYS_PTRACE, or on the host: sudo cuwhy %s --pid PID", command);
+		return err_hint(e,
+				"start the container with --cap-add SYS_PTRACE, or on the host: sudo cuwhy %s --pid PID",
+				command);
 	}
 	err_set(e, -EPERM, "the kernel lets no process look at process %d, not even as root", (int)pid);
 	return err_hint(e,
