@@ -469,6 +469,19 @@ static void add_closure(struct pyheap *h, struct py_edges *to, uint64_t function
 	}
 }
 
+/* Its texts and its code refer to nothing, and there are very many of them. */
+static void add_function(struct pyheap *h, struct py_edges *to, uint64_t function, const struct py_type *t)
+{
+	const uint32_t globals = h->code == PY_FUNCTION_CODE_OLD ? PY_FUNCTION_GLOBALS_OLD : PY_FUNCTION_GLOBALS;
+	const uint32_t words[] = {globals, h->closure - 16u, h->closure - 8u, t->dict};	/* defaults are before the closure */
+	uint64_t v;
+
+	add_closure(h, to, function);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (words[i] && word(h, function + words[i], &v) && v)
+			add(h, to, v, words[i] == t->dict ? LINK_DICT : LINK_WORD, 0, words[i]);
+}
+
 /* Attributes: an array of values, or a dictionary. 3.11 has a place for each, 3.12 one for either (an odd number leads to values), 3.13 has
  * the values behind the object. */
 static void add_managed(struct pyheap *h, struct py_edges *to, uint64_t object, const struct py_type *t)
@@ -532,10 +545,7 @@ void pyheap_edges(struct pyheap *h, uint64_t object, struct py_edges *to)
 		if (word(h, object + PY_TYPE_DICT, &dict))
 			add(h, to, dict, LINK_DICT, 0, 0);
 		return;
-	case PY_FUNCTION:
-		add_closure(h, to, object);
-		t.own = 2 * sizeof(uint64_t);
-		break;
+	case PY_FUNCTION: add_function(h, to, object, &t); return;
 	default: break;
 	}
 	if (t.flags & MANAGED_DICT && h->p->l.minor >= 11)
