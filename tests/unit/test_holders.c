@@ -127,7 +127,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(tensors__their_memory_and_their_shape_are_learned, begin, end),
-		cmocka_unit_test_setup_teardown(tensors__elements_that_are_not_the_product_of_sizes_are_not_known, begin, end),
+		cmocka_unit_test_setup_teardown(tensors__elements_that_are_not_the_product_of_sizes_are_not_known,
+						begin, end),
 		cmocka_unit_test_setup_teardown(tensors__a_shape_that_does_not_fit_into_the_block_is_none, begin, end),
 		cmocka_unit_test_setup_teardown(tensors__one_of_many_may_have_its_memory_elsewhere, begin, end),
 	};

@@ -8,6 +8,8 @@
 #include "find/memory/holders_tensors.h"
 #include "read/live/pyheap.h"
 
+#define GRAPH_CLASSES	1024u
+
 struct graph_walk {
 	const struct tensor_layout *layout;
 	struct pyheap *heap;
@@ -16,6 +18,7 @@ struct graph_walk {
 	struct map seen;
 	uint64_t until_ns;
 	bool late;
+	struct graph_class { uint64_t type; bool context; } class[GRAPH_CLASSES];
 	struct graph_block {
 		size_t block;
 		uint64_t used;		/* bytes that its tensor has elements in; 0 = not known */

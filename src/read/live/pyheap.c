@@ -19,6 +19,7 @@
 #define CLASS		(1u << 31)
 /* Of a bounded cache of a function: the garbage collector does not know it, and its dictionary alone keeps it, not its neighbors. */
 #define CACHE_ENTRY	"functools._lru_list_elem"
+#define ARRAY		"numpy.ndarray"	/* likewise */
 #define TYPES_MAX	(1u << 16)
 #define BASES_MAX	32u
 #define WORDS_MAX	64u	/* of an object that are looked at */
@@ -89,7 +90,7 @@ static const struct { const char *name; enum py_kind kind; } kinds[] = {
 	{"module", PY_MODULE}, {"traceback", PY_TRACEBACK}, {"BaseException", PY_EXCEPTION},
 	{"torch._C.TensorBase", PY_TENSOR}, {"torch._C._TensorBase", PY_TENSOR}, {"_thread._local", PY_LOCAL},
 	{"Context", PY_CONTEXT}, {"_contextvars.Context", PY_CONTEXT}, {"hamt_bitmap_node", PY_CONTEXT_PART},
-	{"hamt_collision_node", PY_CONTEXT_PART},
+	{"hamt_collision_node", PY_CONTEXT_PART}, {ARRAY, PY_ARRAY},
 	/* what they refer to they do not keep */
 	{"weakref", PY_NOTHING}, {"weakref.ReferenceType", PY_NOTHING}, {"weakproxy", PY_NOTHING},
 	{"weakref.ProxyType", PY_NOTHING}, {"weakcallableproxy", PY_NOTHING}, {"weakref.CallableProxyType", PY_NOTHING},
@@ -142,7 +143,7 @@ static void read_type(struct pyheap *h, struct py_type *t)
 	t->name = pool_strdup(&h->pool, name);
 	t->weak = small(h, t->at + PY_TYPE_WEAK);
 	t->dict = small(h, t->at + PY_TYPE_DICT_AT);
-	if (t->flags & TRACKED || !strcmp(name, CACHE_ENTRY))
+	if (t->flags & TRACKED || !strcmp(name, CACHE_ENTRY) || !strcmp(name, ARRAY))
 		find_kind(h, t);
 	if (!strcmp(name, "ContextVar") || !strcmp(name, "_contextvars.ContextVar"))
 		t->basic = PY_VARIABLE_CACHED;	/* the value that it saw last it does not keep */
@@ -306,6 +307,28 @@ static void add_deque(struct pyheap *h, struct py_edges *to, uint64_t deque)
 		if (!word(h, block + 8 + PY_DEQUE_BLOCK * 8, &block))
 			return;
 	}
+}
+
+/* Of objects, and without gaps. */
+static void add_array(struct pyheap *h, struct py_edges *to, uint64_t array)
+{
+	uint64_t descriptor = 0, dims = 0, items = 0, base = 0, n = 1, dim;
+	int32_t rank = 0, flags = 0;
+	char kind = 0;
+
+	if (word(h, array + PY_ARRAY_BASE, &base) && base)
+		add(h, to, base, LINK_WORD, 0, PY_ARRAY_BASE);
+	if (!word(h, array + PY_ARRAY_DESCRIPTOR, &descriptor) || !word(h, array + PY_ARRAY_DIMS, &dims) ||
+	    !word(h, array + PY_ARRAY_ITEMS, &items) ||
+	    !remote_read(h->p->r, array + PY_ARRAY_RANK, &rank, sizeof(rank)) ||
+	    !remote_read(h->p->r, array + PY_ARRAY_FLAGS, &flags, sizeof(flags)) ||
+	    !remote_read(h->p->r, descriptor + PY_ARRAY_KIND, &kind, 1) || kind != 'O' || !(flags & 3) || rank < 0 ||
+	    rank > 64)
+		return;
+	for (int32_t i = 0; i < rank; i++)
+		if (!word(h, dims + (uint64_t)i * 8, &dim) || __builtin_mul_overflow(n, dim, &n))
+			return;
+	add_items(h, to, items, n, 0);
 }
 
 static void add_context_part(struct pyheap *h, struct py_edges *to, uint64_t part)
@@ -541,6 +564,7 @@ void pyheap_edges(struct pyheap *h, uint64_t object, struct py_edges *to)
 			add_entries(h, to, &e, LINK_ENTRY);
 		break;
 	case PY_CONTEXT_PART: add_context_part(h, to, object); return;
+	case PY_ARRAY: add_array(h, to, object); return;
 	case PY_CLASS:
 		if (word(h, object + PY_TYPE_DICT, &dict))
 			add(h, to, dict, LINK_DICT, 0, 0);

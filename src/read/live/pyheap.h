@@ -27,6 +27,7 @@ enum py_kind {
 	PY_TRACEBACK,
 	PY_EXCEPTION,
 	PY_TENSOR,
+	PY_ARRAY,	/* of NumPy's: it may be of objects */
 	PY_LOCAL,	/* threading.local: the variables of each thread */
 	PY_CONTEXT,	/* of contextvars */
 	PY_CONTEXT_PART	/* of a context: pairs of a variable and its value, or of nothing and another part */
