@@ -30,6 +30,14 @@
 #define SEARCH_NS	2000000000u
 #define EVERY_MS	5000
 
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
 static int not_recorded(pid_t pid, struct err *e)
 {
 	if (kill(pid, 0) != 0 && errno == ESRCH)
@@ -96,6 +104,24 @@ static int look(pid_t pid, bool json, struct err *e)
 	return rc;
 }
 
+/* Until Ctrl-C, or the program ends. */
+static void keep_looking(pid_t pid, bool json)
+{
+	struct sigaction act = {.sa_handler = on_interrupt};	/* without SA_RESTART: waiting ends at once */
+	struct err e = {0};
+
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	for (bool more = true; more && !ferror(stdout);) {
+		poll(NULL, 0, EVERY_MS);
+		if (interrupted)
+			return;
+		if (!json)
+			putchar('\n');
+		more = look(pid, json, &e) == 0 && !interrupted;
+	}
+}
+
 int memory_of_pid(const char *words, bool json, bool watch)
 {
 	struct err e = {0};
@@ -110,12 +136,9 @@ int memory_of_pid(const char *words, bool json, bool watch)
 	progress_begin("looking at process %d", (int)pid);
 	rc = look((pid_t)pid, json, &e);
 	progress_end();
-	while (rc == 0 && watch && !ferror(stdout)) {
-		poll(NULL, 0, EVERY_MS);
-		if (!json)
-			putchar('\n');
-		if (look((pid_t)pid, json, &e))
-			return cmd_finish(EXIT_NOTHING);	/* it has ended */
-	}
-	return rc ? cmd_fail(stdout, json, &e, EXIT_TROUBLE) : cmd_finish(EXIT_NOTHING);
+	if (rc)
+		return cmd_fail(stdout, json, &e, EXIT_TROUBLE);
+	if (watch)
+		keep_looking((pid_t)pid, json);
+	return cmd_finish(EXIT_NOTHING);
 }

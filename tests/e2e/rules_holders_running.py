@@ -136,6 +136,22 @@ def rule__a_program_asks_itself_who_keeps_its_tensors(box):
     same((run.status, run.out), (0, "trainer.outputs 9 1 True 0 True\n"), run.err[-1500:])
 
 
+def rule__a_program_is_watched_until_it_ends_or_ctrl_c(box):
+    sleeps = TENSORS + "import sys\nkept = tensors(12)\nprint('ready', flush=True)\nsys.stdin.readline()\n"
+    for ends in ("program", "watch"):
+        with running(box.fresh(), sleeps) as (run, pid):
+            watch = subprocess.Popen([box.cuwhy, "memory", "--pid", str(pid), "--watch", "--json"], env=box.env(), stdout=subprocess.PIPE,
+                                     text=True)
+            same(json.loads(watch.stdout.readline())["holders"][0]["path"], "kept", ends)
+            if ends == "program":
+                run.stdin.write("\n"), run.stdin.flush()
+            else:
+                wait_until(lambda: "SigCgt:\t0000000000000000" not in open("/proc/%d/status" % watch.pid, encoding="ascii").read(), "its handler")
+                watch.send_signal(signal.SIGINT)
+            same(watch.wait(PATIENCE), 0, ends)
+            watch.stdout.close()
+
+
 def rule__a_process_that_is_not_recorded_is_refused(box):
     plain = subprocess.Popen(["sleep", "60"])
     try:
