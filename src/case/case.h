@@ -219,7 +219,7 @@ struct casefile {
 	bool tensors_late;	/* as they were when the failure was noticed */
 	struct holder_seen *holders;	/* the most bytes first */
 	size_t n_holders;
-	bool holders_whole;	/* all objects of the program were looked at, or enough to explain the memory */
+	bool holders_whole;	/* all objects of the program were looked at, or all of the memory explained */
 	struct unheld_seen *unheld;
 	size_t n_unheld;
 	uint64_t unheld_bytes, unheld_blocks;	/* live, but none of the objects leads there: C++ alone keeps it */

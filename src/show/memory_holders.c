@@ -87,7 +87,7 @@ void memory_holders_print(FILE *out, const struct memory_holders *m)
 	if (!f->why)
 		print_unheld(out, m->c);
 	fprintf(out, "%" PRIu64 " objects in %.1f s%s%s; the process was stopped for %.1f ms\n", f->objects,
-		(double)m->took_ns / 1e9, f->whole ? "" : ", not all of them",
+		(double)m->took_ns / 1e9, f->whole ? "" : ", not all that there are",
 		f->changed ? "; what changed meanwhile is left out" : "", (double)f->stop_ns / 1e6);
 }
 

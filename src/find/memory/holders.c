@@ -128,7 +128,6 @@ struct found {
 	uint64_t least;		/* bytes of a holder */
 	uint32_t *end;		/* of the way to each tensor: a branch */
 	struct graph_walk walk;
-	bool enough;		/* what was found explains nearly all of the memory */
 	bool complete;		/* all objects were looked at */
 	struct candidate *candidate;
 	size_t n, cap;
@@ -518,9 +517,8 @@ static void search(struct found *f, struct pyheap *heap)
 	for (size_t i = 0;; i++) {
 		count(f, counted);
 		counted = f->layout.known ? f->s.n_tensors : 0;
-		f->enough |= nearly_all(f);
-		f->complete = i == sizeof(more) / sizeof(more[0]) && !heap->late && !f->walk.late;
-		if ((f->enough && !hardly_used(f)) || heap->late || i == sizeof(more) / sizeof(more[0]))
+		f->complete = i == sizeof(more) / sizeof(more[0]) && !heap->late && !f->walk.late && !f->s.full;
+		if ((nearly_all(f) && !hardly_used(f)) || heap->late || i == sizeof(more) / sizeof(more[0]))
 			return;
 		more[i](&f->s);
 	}
@@ -542,9 +540,9 @@ void holders_search(struct holders *to, const struct holders_ask *ask, struct py
 	heap->until_ns = ask->until_ns - ask->for_ns / 3;	/* the rest is for graphs */
 	search(&f, heap);
 	to->objects = f.s.n;
-	to->whole = f.enough || (!heap->late && !f.s.full && !f.walk.late);
 	to->bytes = f.tree.branch[0].bytes;
 	to->blocks = f.tree.branch[0].blocks;
+	to->whole = f.complete || to->blocks == to->live_blocks;
 	if (f.layout.known) {
 		count_used(&f);
 		list_unheld(&f);

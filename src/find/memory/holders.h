@@ -49,7 +49,7 @@ struct holders {
 	uint64_t live_bytes, live_blocks;	/* in use at that time */
 	struct unheld unheld[UNHELD_MAX];	/* the most bytes first; bytes 0 = no more */
 	uint64_t objects;		/* looked at */
-	bool whole;			/* all of the program's objects were looked at */
+	bool whole;			/* all of the program's objects were looked at, or all blocks explained */
 	uint32_t changed;		/* holders that were dropped: a link of their way had changed */
 	uint32_t stops;
 	uint64_t stop_ns;		/* the longest time that a process that runs was stopped */
