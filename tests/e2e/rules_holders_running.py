@@ -67,8 +67,11 @@ def child_of(pid):
     found = []
 
     def look():
-        found[:] = [int(child) for child in subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
-                    if not open("/proc/%s/comm" % child, encoding="ascii").read().startswith("cuwhy")]
+        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as children:
+            for child in children.read().split():
+                with open("/proc/%s/comm" % child, encoding="ascii") as comm:
+                    if not comm.read().startswith("cuwhy"):
+                        found.append(int(child))
         return bool(found)
     wait_until(look, "the program")
     return found[0]
