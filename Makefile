@@ -77,7 +77,7 @@ endif
 export CUWHY_WRITES_MODE ?= real
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-spelling check-packages check-aarch64 check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-asan check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-standin-exports check-torch check-growing check-fixes check-remedies check-stacks check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-asan check-tsan check-inject check-holders check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-standin-exports check-torch check-growing check-fixes check-remedies check-stacks check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 # on every processor, unless -j says how many
@@ -94,6 +94,7 @@ help:
 ## make check       all tests that need no GPU, side by side; -k: go on after a failure; build/check has what each part printed
 ## make check-all   the same, plus the address and undefined-behavior sanitizers
 ## make check-inject  every system call of the recorder fails in turn, with five errors: the program must not notice
+## make check-holders  reads the objects of programs that change them meanwhile, and of memory that lies, under sanitizers (RUNS=200)
 ## make check-torch  real PyTorch on the simulated GPU: the programs of tests/gpu; installs a wheel into ~/.cache/cuwhy (1.2 GB)
 ## make check-frameworks  the Python package with Lightning, Transformers, IPython and pytest from PyPI, on that PyTorch
 ## make check-fixes  changes of source code that FIX advises, made in copies and run: none of them breaks a training
@@ -574,6 +575,9 @@ check-tsan:
 	@sh tests/torture/tsan.sh
 
 # Takes minutes: every system call of the recorder fails in turn.
+check-holders:
+	@$(PYTHON) tests/hostile/run.py --build $(B) --runs $${RUNS:-200}
+
 check-inject: parts
 	@$(PYTHON) tests/inject/run.py --build $(B)
 

@@ -510,6 +510,8 @@ enum cw_holders_state { CW_HOLDERS_ASKED, CW_HOLDERS_DONE, CW_HOLDERS_TOO_LATE }
 
 struct cw_holder {
 	uint64_t bytes, graph;		/* of its blocks; of these, by way of autograd graphs and gradients */
+	uint64_t gradients;		/* of these, blocks that were made to accumulate gradients */
+	uint64_t used;			/* of `bytes`, what tensors have elements in: views may keep much more; 0 = not known */
 	uint64_t length;		/* items of the object, 0 = it has none, or there are many such objects */
 	uint32_t tensors, blocks;
 	uint32_t stack;			/* where most of these bytes were allocated; 0 = at several places */
@@ -517,6 +519,14 @@ struct cw_holder {
 	char kind[48];			/* of the object: the name of its class */
 	char function[96], file[256];
 	char path[320];			/* "trainer.metrics.history" */
+};
+
+/* Blocks to which no Python object leads, by what the recording says of them: the largest first. */
+#define CW_UNHELD		4
+#define CW_UNHELD_WORKSPACE	8u	/* and CW_SITE_* */
+struct cw_unheld {
+	uint64_t bytes;
+	uint32_t blocks, stack, flags, pad;
 };
 
 struct cw_holders {
@@ -531,6 +541,7 @@ struct cw_holders {
 	uint32_t whole, pad;		/* whole: all objects were looked at */
 	char why[96];			/* why there is nothing; "" = it was looked for */
 	struct cw_holder list[CW_HOLDERS];	/* the most bytes first; each block is counted once */
+	struct cw_unheld unheld[CW_UNHELD];	/* bytes 0: no more */
 };
 
 /* An allocation site: a line, a kind, a device. Kept for the whole run, so that totals outlive the blocks. */
@@ -1022,8 +1033,8 @@ _Static_assert(sizeof(struct cw_copies) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");
 _Static_assert(sizeof(struct cw_printed_line) == 1024, "part of the file format");
 _Static_assert(sizeof(struct cw_printed) == 64 + 18 * 1024, "part of the file format");
-_Static_assert(sizeof(struct cw_holder) == 40 + 720, "part of the file format");
-_Static_assert(sizeof(struct cw_holders) == 176 + CW_HOLDERS * 760, "part of the file format");
+_Static_assert(sizeof(struct cw_holder) == 56 + 720, "part of the file format");
+_Static_assert(sizeof(struct cw_holders) == 176 + CW_HOLDERS * 776 + CW_UNHELD * 24, "part of the file format");
 _Static_assert(sizeof(struct cw_guard) == 16 + 18 * 8 + 256, "part of the file format");
 
 #endif

@@ -135,9 +135,19 @@ struct holder_seen {
 	const char *kind;	/* "list"; "" = there are several such objects */
 	uint64_t length;	/* items; 0 = it has none */
 	uint64_t bytes, graph;	/* graph: of these, by way of autograd graphs and gradients */
+	uint64_t gradients;	/* of these, gradients */
+	uint64_t used;		/* of `bytes`, what tensors have elements in; 0 = not known */
 	uint32_t tensors, blocks;
 	struct line of;		/* whose variable the path begins with; `file` NULL = a module's */
 	struct line made;	/* where most of the bytes were allocated; `file` NULL = at several places */
+};
+
+/* Memory to which no Python object leads. */
+struct unheld_seen {
+	const char *what;	/* "backward", "gradients", "cuda-graph", "workspace", "other" */
+	uint64_t bytes;
+	uint32_t blocks;
+	struct line made;	/* as above */
 };
 
 /* A thread that waited too long for the GPU. */
@@ -209,7 +219,9 @@ struct casefile {
 	bool tensors_late;	/* as they were when the failure was noticed */
 	struct holder_seen *holders;	/* the most bytes first */
 	size_t n_holders;
-	bool holders_whole;	/* all objects of the program were looked at, or enough to explain the memory */
+	bool holders_whole;	/* all objects of the program were looked at, or all of the memory explained */
+	struct unheld_seen *unheld;
+	size_t n_unheld;
 	uint64_t unheld_bytes, unheld_blocks;	/* live, but none of the objects leads there: C++ alone keeps it */
 	struct waiting *waiting;	/* the longest wait first */
 	size_t n_waiting;

@@ -20,6 +20,7 @@
 #include "cmd/memory_compare.h"
 #include "cmd/memory_machine.h"
 #include "cmd/memory_moment.h"
+#include "cmd/memory_pid.h"
 #include "cmd/memory_watch.h"
 #include "cmd/replays.h"
 #include "find/input.h"
@@ -39,7 +40,7 @@
 
 static struct {
 	bool json, help, watch;
-	const char *by, *at, *top, *what_if, *max_growth, *page;
+	const char *by, *at, *top, *what_if, *max_growth, *page, *pid;
 } given;
 
 static const struct opt_usage usage = {
@@ -62,6 +63,7 @@ static const struct opt_usage usage = {
 		    "  cuwhy memory --max-growth 5% main/ branch/\n"
 		    "                                       does this branch need more memory, and where? for CI\n"
 		    "  cuwhy memory --at 1m,10m out/        what has grown in nine minutes\n"
+		    "  cuwhy memory --pid 4711              who keeps the tensors of a program under 'cuwhy run'\n"
 		    "  cuwhy memory --watch                 live, and by line for programs that 'cuwhy run' started\n",
 };
 
@@ -79,6 +81,8 @@ static const struct opt options[] = {
 	{"page", 0, "FILE", "with two: also write the comparison as an HTML page", NULL, &given.page},
 	{"watch", 'w', NULL, "this machine live: GPUs, processes, and memory by line of programs under 'cuwhy run'",
 	 &given.watch, NULL},
+	{"pid", 0, "PID", "which objects of a running program keep its tensors alive; with --watch, every five seconds",
+	 NULL, &given.pid},
 	{"json", 0, NULL, "print one JSON object; with --watch, one a second", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -498,6 +502,9 @@ int cmd_memory(int argc, char **argv)
 		return memory_of_snapshot(argv[first]);
 	if (first >= 0 && read_memory_options(&a, &e))
 		first = -EINVAL;
+	if (first >= 0 && given.pid && (first < argc || given.by || given.at || given.top || given.what_if))
+		first = err_set(&e, -EINVAL,
+				"--pid is for a program that runs, and takes no file, --by, --at, --top or --what-if");
 	if (first >= 0 && given.watch && (first < argc || given.by || given.at || given.what_if))
 		first = err_set(&e, -EINVAL, "--watch is for this machine, and takes no file, --by, --at or --what-if");
 	if (first >= 0 && first == argc && !given.watch && (given.by || given.at || given.top || given.what_if))
@@ -506,6 +513,8 @@ int cmd_memory(int argc, char **argv)
 		first = err_set(&e, -ENOENT, "cannot open '%s': %s", argv[first], strerror(ENOENT));
 	if (first < 0)
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+	if (given.pid)
+		return memory_of_pid(given.pid, given.json, given.watch);
 	if (given.what_if)
 		return memory_what_if(argv[first]);
 	if (given.watch)

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "base/proc.h"
-#include "base/str.h"
 #include "cuwhy/format.h"
 #include "find/memory/holders.h"
 #include "read/recording/trace.h"
@@ -39,29 +38,6 @@ static bool still_waits(const struct process *p, uint64_t off)
 	       state == CW_HOLDERS_ASKED && proc_pidfd_ended(p->pidfd) == false;
 }
 
-static void write_holder(struct cw_holder *to, const struct holder *from)
-{
-	*to = (struct cw_holder){.bytes = from->bytes, .graph = from->graph, .length = from->length, .tensors = from->tensors,
-				 .blocks = from->blocks, .stack = from->stack, .line = from->line};
-	str_copy(to->kind, sizeof(to->kind), from->kind);
-	str_copy(to->path, sizeof(to->path), from->path);
-	str_copy(to->function, sizeof(to->function), str_given(from->function));
-	str_copy(to->file, sizeof(to->file), str_given(from->file));
-}
-
-static void fill(struct cw_holders *to, const struct holders *from)
-{
-	to->live_bytes = from->live_bytes;
-	to->live_blocks = from->live_blocks;
-	to->bytes = from->bytes;
-	to->blocks = from->blocks;
-	to->objects = from->objects;
-	to->whole = from->whole;
-	str_copy(to->why, sizeof(to->why), str_given(from->why));
-	for (size_t i = 0; i < from->n && i < CW_HOLDERS; i++)
-		write_holder(&to->list[to->n++], &from->list[i]);
-}
-
 static void search(const struct process *p, struct cw_holders *to)
 {
 	struct holders_ask ask = {
@@ -77,10 +53,9 @@ static void search(const struct process *p, struct cw_holders *to)
 	bytes = process_bytes(p, &len);
 	t = bytes ? trace_from_bytes(bytes, len, NULL) : NULL;
 	if (t) {
-		ask.torch_path = trace_header(t)->torch_path;
-		ask.n_blocks = trace_blocks(t, &ask.block);
+		holders_ask_of(&ask, t);
 		holders_find(&found, &ask, &pool);
-		fill(to, &found);
+		holders_keep(to, &found);
 	}
 	trace_free(t);
 	pool_release(&pool);

@@ -176,7 +176,7 @@ static json_t *growth_json(const struct casefile *c)
 	return j;
 }
 
-static json_t *holders_json(const struct casefile *c)
+json_t *holders_json(const struct casefile *c)
 {
 	json_t *list = json_array();
 
@@ -185,13 +185,28 @@ static json_t *holders_json(const struct casefile *c)
 
 		json_array_append_new(
 			list, JSON_OF(J_TEXT("path", h->path), J_TEXT("kind", h->kind[0] ? h->kind : NULL),
-						    J_INT_OR_NULL("length", h->length, h->length),
-						    J_INT("tensors", h->tensors), J_INT("blocks", h->blocks),
-						    J_INT("bytes", h->bytes), J_INT("graph_bytes", h->graph),
+				J_INT_OR_NULL("length", h->length, h->length), J_INT("tensors", h->tensors),
+				J_INT("blocks", h->blocks), J_INT("bytes", h->bytes), J_INT("graph_bytes", h->graph),
+				J_INT("gradient_bytes", h->gradients), J_IF(h->used, J_INT("used_bytes", h->used)),
 				      J_IF(h->of.file, J_VALUE("variable_of", line_json(&h->of))),
 				      J_IF(h->made.file, J_VALUE("allocated", line_json(&h->made)))));
 	}
 	return list;
+}
+
+json_t *unheld_json(const struct casefile *c)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < c->n_unheld; i++) {
+		const struct unheld_seen *u = &c->unheld[i];
+
+		json_array_append_new(list, JSON_OF(J_TEXT("what", u->what), J_INT("bytes", u->bytes),
+						    J_INT("blocks", u->blocks),
+						    J_IF(u->made.file, J_VALUE("allocated", line_json(&u->made)))));
+	}
+	return JSON_OF(J_INT("bytes", c->unheld_bytes), J_INT("blocks", c->unheld_blocks),
+		       J_BOOL("whole", c->holders_whole), J_VALUE("list", list));
 }
 
 static json_t *memory_json(const struct casefile *c)
@@ -207,9 +222,7 @@ static json_t *memory_json(const struct casefile *c)
 		 J_VALUE("growth", growth_json(c)),
 		 J_VALUE("other_gpu", fact_known(c, FACT_spare_index) ? facts_json(c, "memory.other_gpu") : json_null()),
 		 J_IF(c->n_holders, J_VALUE("holders", holders_json(c))),
-		 J_IF(c->n_holders,
-		      J_VALUE("unheld", JSON_OF(J_INT("bytes", c->unheld_bytes), J_INT("blocks", c->unheld_blocks),
-						J_BOOL("whole", c->holders_whole)))),
+		 J_IF(c->holders, J_VALUE("unheld", unheld_json(c))),
 		 J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));
 	return j;
 }

@@ -16,6 +16,9 @@ json_t *verdict_json(const struct verdict *v);
 json_t *line_json(const struct line *l);		/* null when it is not known */
 json_t *lines_json(const struct line *l, size_t n);
 
+json_t *holders_json(const struct casefile *c);
+json_t *unheld_json(const struct casefile *c);
+
 /* What the doctor found, and what it is drawn from: known facts by name. */
 json_t *checks_json(const struct doctor_check *list, size_t n);
 json_t *known_facts_json(const struct casefile *c);

@@ -361,7 +361,13 @@ def of_every_python(test):
     return name, version, find_pythons().get(version)
 
 
-@each(in_every_python(("lock", "deadlock_rlock", "queue", "loop", "loop_of_module", "sleep", "native", "socket")))
+def where_known():
+    """Since 3.14, who has an RLock cannot be read: it waits in a queue of CPython's own."""
+    return [test for test in in_every_python(("lock", "deadlock_rlock", "queue", "loop", "loop_of_module", "sleep", "native", "socket"))()
+            if test != "deadlock_rlock__3.14"]
+
+
+@each(where_known)
 def rule__hung_programs_of_every_python_here_are_told_where(box, test):
     name, version, python = of_every_python(test)
     check(box, name, python, " in " + version)

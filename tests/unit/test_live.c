@@ -152,7 +152,7 @@ static void python__versions_that_are_not_known_are_refused_in_words(void **stat
 	(void)state;
 	begin(8);
 	assert_false(p.found);
-	assert_string_equal(p.why, "its Python is 3.8; cuwhy reads 3.9 to 3.13");
+	assert_string_equal(p.why, "its Python is 3.8; cuwhy reads 3.9 to 3.14");
 	begin(13);	/* no debug offsets in there */
 	assert_false(p.found);
 	memcpy(image->bytes, "xdebugpy", 8);

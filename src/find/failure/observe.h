@@ -22,6 +22,9 @@ struct blamed line_with_callers(struct casefile *c, const struct trace *t, const
 
 /* Who held the memory when it ran out. Flags that rules start with are always set. */
 void observe_holders(struct casefile *c, const struct trace *t);	/* after the ledger, whose lines it compares */
+struct cw_holders;
+void holders_seen(struct casefile *c, const struct trace *t, const struct cw_holders *found);
+const char *holder_words(const struct casefile *c, const struct holder_seen *h);	/* "`a.b`, a list of 3 (`a` is …)," */
 void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t);
 
 /* The facts of that ledger; `l` may be NULL. */

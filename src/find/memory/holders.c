@@ -18,6 +18,7 @@
 #include "find/memory/holders_names.h"
 #include "find/memory/holders_search.h"
 #include "find/memory/holders_tensors.h"
+#include "read/live/still.h"
 #include "read/live/target.h"
 
 #define SHARE		20u	/* a holder has at least one in so many of the bytes in use */
@@ -25,6 +26,7 @@
 #define SAMPLES		256u	/* tensors that PyTorch's layout is learned from */
 #define PROOFS		3u	/* tensors of a holder whose whole way is read again */
 #define PROOF_NS	150000000u
+#define STOP_NS		5000000u	/* the same, while the process cannot go on */
 #define FINE		64u	/* the same, where no holder has that much */
 #define LARGE		16u	/* items of a container that are not told apart */
 #define CHECK_EVERY	1024u	/* tensors between two looks at the clock */
@@ -37,8 +39,9 @@ struct branch {
 	uint64_t object;	/* at its end; 0 = there are several */
 	uint64_t within;	/* "[*]": of which container; 0 = of several */
 	uint64_t bytes, graph;	/* graph: of these, by way of C++ objects */
+	uint64_t gradients, used;	/* as in struct holder */
 	uint32_t tensors, blocks;
-	uint32_t proof[PROOFS];	/* nodes of tensors */
+	struct proof { uint32_t node; size_t block; } proof[PROOFS];	/* tensors: SIZE_MAX = the block is its graph's */
 	uint32_t child, next;	/* first child; next of the same parent */
 };
 
@@ -48,6 +51,7 @@ struct tree {
 	struct branch *branch;
 	size_t n, cap;
 	uint32_t *of_block;	/* the branch of each block's first tensor */
+	uint64_t *used;		/* of each block: bytes in which tensors have elements */
 };
 
 static uint32_t branch_put(struct tree *t, uint32_t parent, const struct name_step *step, uint32_t root)
@@ -70,22 +74,12 @@ static uint32_t branch_put(struct tree *t, uint32_t parent, const struct name_st
 	return new;
 }
 
-/* A few tensors of each branch, from all over it. */
-static void remember(struct branch *b, uint32_t node)
-{
-	if (b->tensors < PROOFS)
-		b->proof[b->tensors] = node;
-	else
-		b->proof[PROOFS - 1] = node;
-}
-
 /* The branch at the end of a way, and all that it comes from. */
-static uint32_t tree_add(struct tree *t, const struct name_way *way, uint32_t node)
+static uint32_t tree_add(struct tree *t, const struct name_way *way)
 {
 	uint32_t at = 0;
 
 	for (size_t i = 0; i <= way->n; i++) {
-		remember(&t->branch[at], node);
 		t->branch[at].tensors++;
 		if (i < way->n)
 			at = branch_put(t, at, &way->step[i], way->root);
@@ -93,18 +87,36 @@ static uint32_t tree_add(struct tree *t, const struct name_way *way, uint32_t no
 	return at;
 }
 
+/* A few tensors of each branch, from all over it. */
+static void remember(struct branch *b, struct proof p)
+{
+	b->proof[b->blocks < PROOFS ? b->blocks : PROOFS - 1] = p;
+}
+
+/* How a tensor leads to a block. */
+enum by { BY_ITSELF, BY_GRAPH, BY_GRADIENT };
+
 /* Each block counts once, for the first tensor that leads to it. */
-static void tree_count(struct tree *t, uint32_t end, size_t block, uint64_t bytes, bool graph)
+static void tree_count(struct tree *t, uint32_t end, uint32_t node, size_t block, uint64_t bytes, enum by by)
 {
 	if (t->of_block[block])
 		return;
 	t->of_block[block] = end;
 	for (uint32_t at = end; at != NO_BRANCH; at = t->branch[at].parent) {
+		remember(&t->branch[at], (struct proof){node, by == BY_ITSELF ? block : SIZE_MAX});
 		t->branch[at].blocks++;
+		t->branch[at].gradients += by == BY_GRADIENT ? bytes : 0;
 		t->branch[at].bytes += bytes;
-		t->branch[at].graph += graph ? bytes : 0;
+		t->branch[at].graph += by != BY_ITSELF ? bytes : 0;
 	}
 }
+
+struct candidate {
+	struct holder h;
+	uint32_t branch;
+	uint64_t object;	/* 0 = there are several */
+	bool holds;
+};
 
 struct found {
 	struct search s;
@@ -116,6 +128,9 @@ struct found {
 	uint64_t least;		/* bytes of a holder */
 	uint32_t *end;		/* of the way to each tensor: a branch */
 	struct graph_walk walk;
+	bool complete;		/* all objects were looked at */
+	struct candidate *candidate;
+	size_t n, cap;
 };
 
 static void learn_layout(struct found *f)
@@ -162,7 +177,41 @@ static void name_tensors(struct found *f, size_t from)
 		else if (!name_way(&f->s, f->s.tensor[i], &way, f->pool))
 			way.n = 0;
 		if (way.n)
-			f->end[i] = tree_add(&f->tree, &way, f->s.tensor[i]);
+			f->end[i] = tree_add(&f->tree, &way);
+	}
+}
+
+static uint32_t site_flags(const struct holders_ask *ask, size_t block)
+{
+	uint32_t site = ask->block[block]->site;
+
+	return site && site < ask->n_sites ? ask->site[site].flags : 0;
+}
+
+/* A tensor whose elements cannot be counted may have all of them. */
+static void note_used(struct found *f, size_t block, uint64_t bytes)
+{
+	uint64_t size = f->ask->block[block]->size, *used = &f->tree.used[block];
+
+	*used = !bytes || bytes > size - *used ? size : *used + bytes;
+}
+
+static void count_block(struct found *f, size_t tensor, size_t block, enum by by)
+{
+	if (f->end[tensor])
+		tree_count(&f->tree, f->end[tensor], f->s.tensor[tensor], block, f->ask->block[block]->size, by);
+}
+
+static void count_graph(struct found *f, size_t tensor)
+{
+	graph_follow(&f->walk, tensor_impl(&f->layout, object_of(f, tensor)));
+	for (size_t k = 0; k < f->walk.n_blocks; k++) {
+		const struct graph_block *b = &f->walk.block[k];
+		bool backward = site_flags(f->ask, b->block) & (CW_SITE_BACKWARD | CW_SITE_GRADIENT);
+
+		if (!b->base && !b->first)
+			note_used(f, b->block, b->used);
+		count_block(f, tensor, b->block, b->gradient && backward ? BY_GRADIENT : BY_GRAPH);
 	}
 }
 
@@ -172,19 +221,14 @@ static void count_blocks(struct found *f, size_t from)
 	for (size_t i = from; i < f->s.n_tensors; i++) {
 		size_t block = tensor_block(&f->layout, object_of(f, i));
 
-		if (f->end[i] && block != SIZE_MAX)
-			tree_count(&f->tree, f->end[i], block, f->ask->block[block]->size, false);
-	}
-	for (size_t i = from; i < f->s.n_tensors && !f->walk.late; i++) {
-		if (!f->end[i])
+		if (block == SIZE_MAX)
 			continue;
-		graph_follow(&f->walk, tensor_impl(&f->layout, object_of(f, i)));
-		for (size_t k = 0; k < f->walk.n_blocks; k++) {
-			size_t block = f->walk.block[k];
-
-			tree_count(&f->tree, f->end[i], block, f->ask->block[block]->size, true);
-		}
+		note_used(f, block, tensor_elements(&f->layout, tensor_impl(&f->layout, object_of(f, i))));
+		count_block(f, i, block, BY_ITSELF);
 	}
+	for (size_t i = from; i < f->s.n_tensors && !f->walk.late; i++)
+		if (f->end[i])
+			count_graph(f, i);
 }
 
 /* Counts the tensors from number `from` on. */
@@ -201,6 +245,16 @@ static void count(struct found *f, size_t from)
 static bool nearly_all(const struct found *f)
 {
 	return f->layout.known && f->tree.branch[0].bytes >= f->to->live_bytes - f->to->live_bytes / SHARE;
+}
+
+/* Tensors have elements in less than half of what they keep: others may have the rest. */
+static bool hardly_used(const struct found *f)
+{
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < f->ask->n_blocks; i++)
+		used += f->tree.of_block[i] ? f->tree.used[i] : 0;
+	return f->layout.shape && used < f->tree.branch[0].bytes / 2;
 }
 
 static bool is_within(const struct tree *t, uint32_t at, uint32_t top)
@@ -238,13 +292,25 @@ static uint32_t main_stack(const struct found *f, uint32_t branch)
 	return best.bytes > f->tree.branch[branch].bytes / 2 ? best.stack : 0;
 }
 
+static bool way_holds(struct found *f, const struct proof *p)
+{
+	uint32_t n = p->node;
+
+	if (p->block != SIZE_MAX && tensor_block(&f->layout, f->s.node[n].object) != p->block)
+		return false;
+	for (; f->s.node[n].parent != NO_NODE; n = f->s.node[n].parent)
+		if (!search_holds(&f->s, n))
+			return false;
+	return !f->ask->running || search_stands(&f->s, n);
+}
+
+/* In a program that runs, tensors come and go: one of them is enough to prove the way. */
 static bool still_holds(struct found *f, const struct branch *b)
 {
-	for (uint32_t i = 0; i < PROOFS && i < b->tensors; i++)
-		for (uint32_t n = b->proof[i]; n != NO_NODE; n = f->s.node[n].parent)
-			if (!search_holds(&f->s, n))
-				return false;
-	return true;
+	for (uint32_t i = 0; i < PROOFS && i < b->blocks; i++)
+		if (way_holds(f, &b->proof[i]) == f->ask->running)
+			return f->ask->running;
+	return !f->ask->running;
 }
 
 /* From the root to the branch; the "[*]" at the end is the container itself. */
@@ -277,44 +343,36 @@ static const char *kind_name(struct found *f, uint64_t object)
 	return t ? pool_strdup(f->pool, dot ? dot + 1 : t->name) : "";
 }
 
-static bool describe(struct found *f, uint32_t at, struct holder *h)
+static bool describe(struct found *f, struct candidate *c)
 {
-	const struct branch *b = &f->tree.branch[at];
+	const struct branch *b = &f->tree.branch[c->branch];
 	bool items = !strcmp(b->text, "[*]"), parts = !b->text[0];
-	uint32_t named = (items && b->within) || parts ? b->parent : at;
-	uint64_t object = items ? b->within : f->tree.branch[named].object;
+	uint32_t named = (items && b->within) || parts ? b->parent : c->branch;
 	char path[PATH_MAX_BYTES];
 	struct py_frame frame;
 
+	c->object = items ? b->within : f->tree.branch[named].object;
 	if (!path_of(&f->tree, named, path, sizeof(path)))
 		return false;
-	h->path = pool_strdup(f->pool, path);
-	h->kind = kind_name(f, object);
-	h->length = 0;
-	if (object && !pyheap_length(f->s.heap, object, &h->length))
-		h->length = 0;
-	h->stack = main_stack(f, at);
+	c->h.path = pool_strdup(f->pool, path);
+	c->h.kind = kind_name(f, c->object);
+	c->h.stack = main_stack(f, c->branch);
 	if (name_of_root(&f->s, b->root, &frame, f->pool)) {
-		h->function = frame.function;
-		h->file = frame.file;
-		h->line = frame.line;
+		c->h.function = frame.function;
+		c->h.file = frame.file;
+		c->h.line = frame.line;
 	}
 	return true;
 }
 
-static void keep(struct found *f, uint32_t at, struct holder h)
+static void propose(struct found *f, uint32_t at, struct holder h)
 {
-	struct holders *to = f->to;
-	size_t i;
+	struct candidate c = {.h = h, .branch = at};
 
-	if (at == 0 || !still_holds(f, &f->tree.branch[at]) || !describe(f, at, &h))
+	if (at == 0 || !describe(f, &c))
 		return;
-	for (i = to->n; i > 0 && to->list[i - 1].bytes < h.bytes; i--)
-		if (i < HOLDERS_MAX)
-			to->list[i] = to->list[i - 1];
-	if (i < HOLDERS_MAX)
-		to->list[i] = h;
-	to->n += to->n < HOLDERS_MAX;
+	f->candidate = xgrow(f->candidate, f->n, &f->cap, sizeof(*f->candidate));
+	f->candidate[f->n++] = c;
 }
 
 /* What a large child has is the child's; the rest is the branch's own, if it is large. */
@@ -322,7 +380,8 @@ static void choose(struct found *f, uint32_t at)
 {
 	struct branch *b = &f->tree.branch[at];
 	bool items = !strcmp(b->text, "[*]");
-	struct holder h = {.bytes = b->bytes, .graph = b->graph, .tensors = b->tensors, .blocks = b->blocks};
+	struct holder h = {.bytes = b->bytes, .graph = b->graph, .gradients = b->gradients, .used = b->used,
+			   .tensors = b->tensors, .blocks = b->blocks};
 
 	for (uint32_t i = b->child; i != NO_BRANCH; i = f->tree.branch[i].next) {
 		const struct branch *c = &f->tree.branch[i];
@@ -332,11 +391,120 @@ static void choose(struct found *f, uint32_t at)
 		choose(f, i);
 		h.bytes -= c->bytes;
 		h.graph -= c->graph;
+		h.gradients -= c->gradients;
+		h.used -= c->used;
 		h.tensors -= c->tensors;
 		h.blocks -= c->blocks;
 	}
 	if (h.bytes >= f->least)
-		keep(f, at, h);
+		propose(f, at, h);
+}
+
+/* Who else has tensors in the same memory is known only when all objects were looked at. */
+static void count_used(struct found *f)
+{
+	for (size_t i = 0; f->layout.shape && f->complete && i < f->ask->n_blocks; i++)
+		for (uint32_t at = f->tree.of_block[i]; at && at != NO_BRANCH; at = f->tree.branch[at].parent)
+			f->tree.branch[at].used += f->tree.used[i];
+}
+
+static uint32_t unheld_flags(const struct holders_ask *ask, size_t block)
+{
+	const struct cw_allocation *a = ask->block[block];
+	bool workspace = a->library && !(a->library & CW_BLOCK_DETAIL);
+
+	return (site_flags(ask, block) & (CW_SITE_BACKWARD | CW_SITE_GRADIENT | CW_SITE_CAPTURED)) |
+	       (workspace ? CW_UNHELD_WORKSPACE : 0);
+}
+
+static int by_source(const void *a, const void *b)
+{
+	const struct unheld *x = a, *y = b;
+
+	return x->stack != y->stack ? (x->stack < y->stack ? -1 : 1) : (x->flags > y->flags) - (x->flags < y->flags);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct unheld *x = a, *y = b;
+
+	return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : by_source(a, b);
+}
+
+/* Those to which no object leads, by where they were allocated. */
+static void list_unheld(const struct found *f)
+{
+	struct unheld *list = xcalloc(f->ask->n_blocks + 1, sizeof(*list));
+	size_t n = 0, kinds = 0;
+
+	for (size_t i = 0; i < f->ask->n_blocks; i++)
+		if (!f->tree.of_block[i])
+			list[n++] = (struct unheld){f->ask->block[i]->size, 1, f->ask->block[i]->stack,
+						    unheld_flags(f->ask, i)};
+	xsort(list, n, sizeof(*list), by_source);
+	for (size_t i = 0; i < n; i++)
+		if (kinds && !by_source(&list[kinds - 1], &list[i])) {
+			list[kinds - 1].bytes += list[i].bytes;
+			list[kinds - 1].blocks++;
+		} else {
+			list[kinds++] = list[i];
+		}
+	xsort(list, kinds, sizeof(*list), by_size);
+	for (size_t i = 0; i < kinds && i < UNHELD_MAX; i++)
+		f->to->unheld[i] = list[i];
+	free(list);
+}
+
+/* Reads all ways once more. */
+static void prove(void *arg, bool again)
+{
+	struct found *f = arg;
+
+	remote_forget(f->s.heap->p->r);
+	f->s.heap->late = false;
+	f->s.heap->until_ns = f->ask->running ? proc_mono_ns() + STOP_NS : f->ask->until_ns + PROOF_NS;
+	for (size_t i = 0; i < f->n; i++) {
+		struct candidate *c = &f->candidate[i];
+
+		c->holds = (!again || c->holds) && still_holds(f, &f->tree.branch[c->branch]);
+		c->h.length = 0;
+		if (c->object && !pyheap_length(f->s.heap, c->object, &c->h.length))
+			c->h.length = 0;
+	}
+}
+
+static void prove_all(struct found *f)
+{
+	struct still s = {0};
+
+	if (!f->ask->running)
+		prove(f, false);
+	else if (f->n && !while_still(f->s.heap->p, f->ask->pid, prove, f, &s))
+		f->n = 0;
+	f->to->stop_ns = s.stop_ns > f->to->stop_ns ? s.stop_ns : f->to->stop_ns;
+	f->to->stops += s.stops;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return x->h.bytes < y->h.bytes ? 1 : x->h.bytes > y->h.bytes ? -1 : (x->branch > y->branch) - (x->branch < y->branch);
+}
+
+/* Those whose way was there when it was read again. */
+static void find_holders(struct found *f, uint64_t least)
+{
+	f->n = 0;
+	f->least = least;
+	choose(f, 0);
+	prove_all(f);
+	xsort(f->candidate, f->n, sizeof(*f->candidate), by_bytes);
+	for (size_t i = 0; i < f->n && f->to->n < HOLDERS_MAX; i++)
+		if (f->candidate[i].holds)
+			f->to->list[f->to->n++] = f->candidate[i].h;
+		else
+			f->to->changed++;
 }
 
 /* Large containers hold data, mostly; the modules of libraries are many, and hardly ever hold anything. */
@@ -349,7 +517,8 @@ static void search(struct found *f, struct pyheap *heap)
 	for (size_t i = 0;; i++) {
 		count(f, counted);
 		counted = f->layout.known ? f->s.n_tensors : 0;
-		if (nearly_all(f) || heap->late || i == sizeof(more) / sizeof(more[0]))
+		f->complete = i == sizeof(more) / sizeof(more[0]) && !heap->late && !f->walk.late && !f->s.full;
+		if ((nearly_all(f) && !hardly_used(f)) || heap->late || i == sizeof(more) / sizeof(more[0]))
 			return;
 		more[i](&f->s);
 	}
@@ -362,8 +531,8 @@ void holders_search(struct holders *to, const struct holders_ask *ask, struct py
 	*to = (struct holders){.live_blocks = ask->n_blocks};
 	for (size_t i = 0; i < ask->n_blocks; i++)
 		to->live_bytes += ask->block[i]->size;
-	f.least = to->live_bytes / SHARE + 1;
 	f.tree.of_block = xcalloc(ask->n_blocks + 1, sizeof(*f.tree.of_block));
+	f.tree.used = xcalloc(ask->n_blocks + 1, sizeof(*f.tree.used));
 	f.tree.branch = xgrow(NULL, 0, &f.tree.cap, sizeof(*f.tree.branch));
 	f.tree.branch[f.tree.n++] =
 		(struct branch){.text = "", .parent = NO_BRANCH, .child = NO_BRANCH, .next = NO_BRANCH};
@@ -371,25 +540,27 @@ void holders_search(struct holders *to, const struct holders_ask *ask, struct py
 	heap->until_ns = ask->until_ns - ask->for_ns / 3;	/* the rest is for graphs */
 	search(&f, heap);
 	to->objects = f.s.n;
-	to->whole = !heap->late && !f.s.full && !f.walk.late;
 	to->bytes = f.tree.branch[0].bytes;
 	to->blocks = f.tree.branch[0].blocks;
+	to->whole = f.complete || to->blocks == to->live_blocks;
 	if (f.layout.known) {
-		remote_forget(heap->p->r);
+		count_used(&f);
+		list_unheld(&f);
 		heap->late = false;
 		heap->until_ns = ask->until_ns + PROOF_NS;
-		choose(&f, 0);
-		f.least = to->live_bytes / FINE + 1;
-		if (!to->n)
-			choose(&f, 0);
+		find_holders(&f, to->live_bytes / SHARE + 1);
+		if (!to->n && !to->changed)
+			find_holders(&f, to->live_bytes / FINE + 1);
 	} else {
 		to->why = f.s.n_tensors ? "its tensors could not be read" : "no tensors were found in its objects";
 	}
 	graph_release(&f.walk);
 	search_release(&f.s);
+	free(f.candidate);
 	free(f.end);
 	free(f.tree.branch);
 	free(f.tree.of_block);
+	free(f.tree.used);
 }
 
 static const char *why_not(int rc)
@@ -397,30 +568,35 @@ static const char *why_not(int rc)
 	return rc == -ESRCH ? "the process has ended" : "its memory may not be read";
 }
 
-void holders_find(struct holders *to, const struct holders_ask *ask, struct pool *pool)
+static void search_process(struct holders *to, const struct holders_ask *ask, struct target *t, struct remote *r,
+			   struct pool *pool)
 {
-	struct target t;
-	struct remote r;
 	struct pyproc p;
 	struct pyheap heap;
+
+	pyproc_open(&p, t, r);
+	pyheap_open(&heap, &p, ask->until_ns);
+	if (p.found)
+		holders_search(to, ask, &heap, pool);
+	else
+		to->why = pool_strdup(pool, p.why);
+	pyheap_close(&heap);
+}
+
+void holders_find(struct holders *to, const struct holders_ask *ask, struct pool *pool)
+{
+	struct remote r = {.mem = -1};
+	struct target t;
 	int rc = target_open(&t, ask->pid);
 
 	*to = (struct holders){0};
+	if (!rc)
+		rc = remote_open(&r, ask->pid, t.n_maps ? t.map[0].start : 0);
 	if (rc) {
-		to->why = why_not(rc);
-		return;
-	}
-	rc = remote_open(&r, ask->pid, t.n_maps ? t.map[0].start : 0);
-	if (rc) {
+		to->refused = rc;
 		to->why = why_not(rc);
 	} else {
-		pyproc_open(&p, &t, &r);
-		pyheap_open(&heap, &p, ask->until_ns);
-		if (p.found)
-			holders_search(to, ask, &heap, pool);
-		else
-			to->why = pool_strdup(pool, p.why);
-		pyheap_close(&heap);
+		search_process(to, ask, &t, &r, pool);
 	}
 	remote_release(&r);
 	target_close(&t);

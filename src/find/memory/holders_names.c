@@ -47,11 +47,20 @@ static const char *attribute(struct search *s, uint64_t name, struct pool *pool)
 	return is_number(text) ? "[*]" : "[\xe2\x80\xa6]";
 }
 
+static enum py_kind kind_at(struct search *s, uint32_t node)
+{
+	const struct py_type *t = node == NO_NODE ? NULL : pyheap_type(s->heap, s->node[node].object);
+
+	return t ? t->kind : PY_NOTHING;
+}
+
 static const char *entry(struct search *s, const struct node *n, const struct node *parent, struct pool *pool)
 {
 	uint64_t length = 0;
 	char text[128];
 
+	if (kind_at(s, parent->parent) == PY_LOCAL)	/* of all threads: each has the variables by the same names */
+		return "";
 	if (!pyheap_length(s->heap, parent->object, &length) || length > FEW || !text_of(s, n->name, text, sizeof(text)))
 		return "[*]";
 	return is_identifier(text) ? pool_printf(pool, "['%s']", text) : "[*]";
@@ -63,6 +72,10 @@ static const char *item(struct search *s, const struct node *n, const struct nod
 	enum py_kind kind = t ? t->kind : PY_NOTHING;
 	uint64_t length = 0;
 
+	char name[96];
+
+	if (kind == PY_TUPLE && pyheap_field(s->heap, parent->object, n->at, name, sizeof(name)) && is_identifier(name))
+		return pool_printf(pool, ".%s", name);
 	if (!pyheap_length(s->heap, parent->object, &length) || kind == PY_SET || length > (kind == PY_TUPLE ? FEW : 1))
 		return "[*]";
 	return pool_printf(pool, "[%u]", n->at);
@@ -73,7 +86,7 @@ static bool frame_of(struct search *s, const struct node *n, struct py_frame *to
 	struct py_raw raw;
 
 	if (n->root == ROOT_VARIABLES)
-		return pyproc_frame(s->heap->p, &s->raw[n->at], to, pool);
+		return pyproc_frame(s->heap->p, &s->raw[n->at].raw, to, pool);
 	if (pyheap_frame(s->heap, n->object, &raw) || pyheap_generator(s->heap, n->object, &raw))
 		return pyproc_frame(s->heap->p, &raw, to, pool);
 	return false;
@@ -107,6 +120,15 @@ static const char *variable(struct search *s, const struct node *n, const struct
 	return pool_printf(pool, " \xe2\x86\x92 %s %s(): %s", of ? of : "frame of", f.function, text);
 }
 
+/* Of its own words, only the result leads to anything but its task, its exception and its loop; asyncio's own class has no names for them. */
+static bool is_result(struct search *s, const struct py_type *future, const struct node *n)
+{
+	uint32_t at = s->heap->p->l.minor < 10 ? PY_FUTURE_RESULT_OLD : PY_FUTURE_RESULT;
+
+	return future && n->at == at &&
+	       (!strcmp(future->name, "_asyncio.Task") || !strcmp(future->name, "_asyncio.Future"));
+}
+
 static const char *part(struct search *s, const struct node *n, const struct node *parent, struct pool *pool)
 {
 	const struct py_type *t = pyheap_type(s->heap, n->object), *of;
@@ -121,6 +143,8 @@ static const char *part(struct search *s, const struct node *n, const struct nod
 		return of && of->kind == PY_EXCEPTION ? ".__traceback__" : "";
 	}
 	of = pyheap_type(s->heap, parent->object);
+	if (is_result(s, of, n))
+		return ".result()";
 	if (of && strstr(of->name, "lru_cache_wrapper") && t && t->kind == PY_DICT)
 		return ".cache";
 	if (of && of->kind == PY_FUNCTION && t && t->kind == PY_TUPLE)
@@ -132,14 +156,28 @@ static const char *part(struct search *s, const struct node *n, const struct nod
 	return "";
 }
 
+/* The variables that one thread has in a threading.local. */
+static bool is_local(struct search *s, const struct node *n)
+{
+	return n->parent != NO_NODE && kind_at(s, s->node[n->parent].parent) == PY_LOCAL;
+}
+
+static const char *of_context(struct search *s, const struct node *n, struct pool *pool)
+{
+	char text[128];
+
+	return text_of(s, n->name, text, sizeof(text)) && is_identifier(text) ? pool_printf(pool, "[%s]", text) : "[*]";
+}
+
 static const char *step(struct search *s, const struct node *n, const struct node *parent, struct pool *pool)
 {
 	switch (n->link) {
 	case LINK_ATTRIBUTE: return attribute(s, n->name, pool);
-	case LINK_ENTRY: return entry(s, n, parent, pool);
+	case LINK_ENTRY: return is_local(s, parent) ? attribute(s, n->name, pool) : entry(s, n, parent, pool);
 	case LINK_ITEM: return item(s, n, parent, pool);
 	case LINK_VARIABLE:
 	case LINK_CLOSED: return variable(s, n, parent, pool);
+	case LINK_CONTEXT: return of_context(s, n, pool);
 	case LINK_WORD: return part(s, n, parent, pool);
 	default: return "";
 	}
@@ -165,6 +203,8 @@ static bool begin(struct search *s, const struct node *root, struct name_way *to
 
 	if (root->root == ROOT_EXCEPTION)
 		return add_step(to, "the exception", root->object, 0);
+	if (root->root == ROOT_CONTEXT)
+		return add_step(to, "context", root->object, 0);
 	if (root->root != ROOT_MODULE || root->object == s->main_dict || !text_of(s, root->name, name, sizeof(name)))
 		return true;
 	return add_step(to, pool_strdup(pool, name), root->object, 0);

@@ -15,6 +15,7 @@
 #define NODES_MAX	(4u << 20)
 #define MANY		10000u	/* items: others may be found sooner */
 #define THREADS_MAX	256u
+#define WALKS		10
 #define TRACEBACK_MAX	512u
 #define MODULES_MAX	16384u
 #define IMPORT_KEYS	16u	/* the import puts its own names into a module first */
@@ -107,8 +108,9 @@ static bool is_namespace(const struct node *n)
 static void edges_of(struct search *s, const struct node *n)
 {
 	s->edges.n = 0;
+	s->edges.full = false;
 	if (n->root == ROOT_VARIABLES)
-		pyheap_variables(s->heap, &s->raw[n->at], &s->edges);
+		pyheap_variables(s->heap, &s->raw[n->at].raw, &s->edges);
 	else
 		pyheap_edges(s->heap, n->object, &s->edges);
 	for (size_t i = 0; is_namespace(n) && i < s->edges.n; i++)
@@ -121,6 +123,7 @@ static void follow(struct search *s, uint32_t i)
 	struct node n = s->node[i];
 
 	edges_of(s, &n);
+	s->full |= s->edges.full;
 	for (size_t k = 0; k < s->edges.n && pyheap_in_time(s->heap, k); k++)
 		put_edge(s, i, &s->edges.list[k]);
 }
@@ -219,15 +222,26 @@ static void search_traceback(struct search *s, const uint64_t *frame, size_t n, 
 			follow_root(s, (struct node){.object = frame[i], .root = ROOT_FRAME});
 }
 
-static void search_thread(struct search *s, const struct py_walked *w, bool users)
+static void search_thread(struct search *s, const struct py_walked *w, uint64_t state, bool users)
 {
 	for (size_t k = w->n; k-- > 0;) {
 		if (is_users_code(s, w->raw[k].code) != users)
 			continue;
 		s->raw = xgrow(s->raw, s->n_raw, &s->cap_raw, sizeof(*s->raw));
-		s->raw[s->n_raw] = w->raw[k];
+		s->raw[s->n_raw] = (struct root_frame){w->raw[k], state};
 		follow_root(s, (struct node){.object = w->raw[k].frame, .at = (uint32_t)s->n_raw++, .root = ROOT_VARIABLES});
 	}
+}
+
+/* The stack of a thread that runs may change while it is read. */
+static bool walk(struct search *s, uint64_t state, struct py_walked *w)
+{
+	for (int i = 0; i < WALKS; i++) {
+		if (pyproc_walk(s->heap->p, state, w))
+			return true;
+		remote_forget(s->heap->p->r);
+	}
+	return false;
 }
 
 static void search_threads(struct search *s, bool users)
@@ -238,8 +252,21 @@ static void search_threads(struct search *s, bool users)
 	size_t n = pyproc_threads(s->heap->p, thread, THREADS_MAX, &whole);
 
 	for (size_t i = 0; i < n; i++)
-		if (pyproc_walk(s->heap->p, thread[i].state, &w))
-			search_thread(s, &w, users);
+		if (walk(s, thread[i].state, &w))
+			search_thread(s, &w, thread[i].state, users);
+}
+
+/* What the program set in contextvars: that is in no variable of its own. */
+static void search_contexts(struct search *s)
+{
+	struct py_thread thread[THREADS_MAX];
+	bool whole;
+	size_t n = pyproc_threads(s->heap->p, thread, THREADS_MAX, &whole);
+
+	while (n-- > 0)		/* the main thread is the last one */
+		follow_root(s, (struct node){.object = pyheap_context(s->heap, thread[n].state),
+					     .name = thread[n].state,
+					     .root = ROOT_CONTEXT});
 }
 
 void search_names(struct search *s, struct pyheap *heap, uint64_t exception, const char *torch_path)
@@ -255,8 +282,10 @@ void search_names(struct search *s, struct pyheap *heap, uint64_t exception, con
 	for (int users = 1; users >= 0; users--) {
 		search_traceback(s, frame, n, users);
 		search_threads(s, users);
-		if (users)
+		if (users) {
 			search_modules(s, true);
+			search_contexts(s);
+		}
 	}
 	follow_root(s, (struct node){.object = exception, .root = ROOT_EXCEPTION});
 }
@@ -291,13 +320,54 @@ void search_release(struct search *s)
 
 bool search_holds(struct search *s, uint32_t i)
 {
-	const struct node *n = &s->node[i];
+	const struct node *n = &s->node[i], *parent;
+	struct py_edge e = {.to = n->object, .name = n->name, .at = n->at, .link = n->link};
 
 	if (n->parent == NO_NODE)
 		return true;
-	edges_of(s, &s->node[n->parent]);
+	parent = &s->node[n->parent];
+	if (parent->root != ROOT_VARIABLES && pyheap_at_place(s->heap, parent->object, &e))
+		return true;
+	edges_of(s, parent);
 	for (size_t k = 0; k < s->edges.n; k++)
 		if (s->edges.list[k].to == n->object)
 			return true;
 	return false;
+}
+
+static bool is_loaded(struct search *s, uint64_t dict)
+{
+	uint64_t modules = pyheap_modules(s->heap);
+
+	s->edges.n = 0;
+	if (modules)
+		pyheap_edges(s->heap, modules, &s->edges);
+	for (size_t i = 0; i < s->edges.n; i++)
+		if (pyheap_module_dict(s->heap, s->edges.list[i].to) == dict)
+			return true;
+	return false;
+}
+
+static bool still_runs(struct search *s, const struct root_frame *f)
+{
+	static struct py_walked w;
+
+	if (!pyproc_walk(s->heap->p, f->thread, &w))
+		return false;
+	for (size_t i = 0; i < w.n; i++)
+		if (w.raw[i].frame == f->raw.frame && w.raw[i].code == f->raw.code)
+			return true;
+	return false;
+}
+
+bool search_stands(struct search *s, uint32_t i)
+{
+	const struct node *n = &s->node[i];
+
+	switch (n->root) {
+	case ROOT_MODULE: return is_loaded(s, n->object);
+	case ROOT_VARIABLES: return still_runs(s, &s->raw[n->at]);
+	case ROOT_CONTEXT: return pyheap_context(s->heap, n->name) == n->object;
+	default: return false;
+	}
 }

@@ -9,16 +9,18 @@
 
 #define NO_NODE		UINT32_MAX
 
-enum node_root { ROOT_NONE, ROOT_MODULE, ROOT_VARIABLES, ROOT_FRAME, ROOT_EXCEPTION };
+enum node_root { ROOT_NONE, ROOT_MODULE, ROOT_VARIABLES, ROOT_FRAME, ROOT_EXCEPTION, ROOT_CONTEXT };
 
 struct node {
 	uint64_t object;	/* ROOT_VARIABLES: a frame that is no object */
-	uint64_t name;		/* as in py_edge; ROOT_MODULE: its name */
+	uint64_t name;		/* as in py_edge; ROOT_MODULE: its name; ROOT_CONTEXT: the state of its thread */
 	uint32_t parent;	/* NO_NODE: a root */
 	uint32_t at;		/* as in py_edge; ROOT_VARIABLES: which of `raw` */
 	uint8_t link;		/* enum py_link */
 	uint8_t root;		/* enum node_root */
 };
+
+struct root_frame { struct py_raw raw; uint64_t thread; };	/* and the state of its thread */
 
 struct search {
 	struct pyheap *heap;
@@ -28,7 +30,7 @@ struct search {
 	struct map seen;
 	uint32_t *tensor;	/* nodes */
 	size_t n_tensors, cap_tensors;
-	struct py_raw *raw;
+	struct root_frame *raw;
 	size_t n_raw, cap_raw;
 	uint64_t *dict;		/* of modules: roots, never reached from elsewhere */
 	size_t n_dicts, cap_dicts;
@@ -55,5 +57,8 @@ bool search_is_module_part(struct search *s, uint32_t node);
 
 /* Is the link from its parent still there? */
 bool search_holds(struct search *s, uint32_t node);
+
+/* Is it a root, and still one: a module that is loaded, a frame that runs? */
+bool search_stands(struct search *s, uint32_t root);
 
 #endif

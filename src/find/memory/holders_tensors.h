@@ -21,6 +21,7 @@ struct tensor_layout {
 	const struct cw_allocation *const *block;	/* by address */
 	size_t n_blocks;
 	uint32_t impl, storage, data;
+	uint32_t shape;		/* of the tensor: how many dimensions, sizes, strides, offset, elements, their type; 0 = not known */
 	uint32_t agree, seen;	/* tensors for which this way leads to a block, of so many */
 	uint64_t table[TENSOR_TABLES];	/* of functions: by these, tensors are known that no Python object is for */
 	size_t n_tables;
@@ -37,5 +38,8 @@ size_t tensor_block(const struct tensor_layout *l, uint64_t object);
 /* The same of the C++ object, and that object. */
 size_t tensor_impl_block(const struct tensor_layout *l, uint64_t impl);
 uint64_t tensor_impl(const struct tensor_layout *l, uint64_t object);
+
+/* Bytes of a tensor's elements; 0 = not known. */
+uint64_t tensor_elements(const struct tensor_layout *l, uint64_t impl);
 
 #endif

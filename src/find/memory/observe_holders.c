@@ -29,6 +29,8 @@ static void take(struct casefile *c, const struct trace *t, const struct cw_hold
 		.path = pool_strdup(c->pool, h->path), .kind = pool_strdup(c->pool, h->kind), .length = h->length,
 							  .bytes = h->bytes,
 							  .graph = h->graph,
+							  .gradients = h->gradients,
+							  .used = h->used,
 							  .tensors = h->tensors,
 							  .blocks = h->blocks,
 							  .of = frame_line(c, t, h),
@@ -71,7 +73,7 @@ static const char *kind_words(const struct casefile *c, const struct holder_seen
 }
 
 /* "`trainer.metrics.history`, a list of 131 (`trainer` is a variable of main(), train.py:88)," */
-static const char *words(const struct casefile *c, const struct holder_seen *h)
+const char *holder_words(const struct casefile *c, const struct holder_seen *h)
 {
 	const char *first = pool_copy(c->pool, h->path, strcspn(h->path, ".[ ")), *kind = kind_words(c, h), *of = "";
 	const char *place = h->of.file ? pool_printf(c->pool, "a variable of %s(), %s:%u", h->of.function, h->of.shown, h->of.number)
@@ -84,26 +86,70 @@ static const char *words(const struct casefile *c, const struct holder_seen *h)
 	return pool_printf(c->pool, "`%s`%s%s%s", h->path, kind, of, *kind ? "," : "");
 }
 
+static const char *unheld_what(uint32_t flags)
+{
+	if (flags & CW_UNHELD_WORKSPACE)
+		return "workspace";
+	if (flags & CW_SITE_CAPTURED)
+		return "cuda-graph";
+	if (flags & CW_SITE_GRADIENT)
+		return "gradients";
+	return flags & CW_SITE_BACKWARD ? "backward" : "other";
+}
+
+static void take_unheld(struct casefile *c, const struct trace *t, const struct cw_unheld *u)
+{
+	c->unheld[c->n_unheld++] = (struct unheld_seen){
+		.what = unheld_what(u->flags), .bytes = u->bytes, .blocks = u->blocks, .made = made_line(c, t, u->stack)};
+}
+
+void holders_seen(struct casefile *c, const struct trace *t, const struct cw_holders *found)
+{
+	c->holders = pool_alloc(c->pool, (found->n + 1) * sizeof(*c->holders));
+	c->unheld = pool_alloc(c->pool, CW_UNHELD * sizeof(*c->unheld));
+	c->holders_whole = found->whole;
+	for (uint32_t i = 0; i < found->n; i++)
+		take(c, t, &found->list[i]);
+	for (uint32_t i = 0; i < CW_UNHELD && found->unheld[i].bytes; i++)
+		take_unheld(c, t, &found->unheld[i]);
+	c->unheld_bytes = found->live_bytes > found->bytes ? found->live_bytes - found->bytes : 0;
+	c->unheld_blocks = found->live_blocks > found->blocks ? found->live_blocks - found->blocks : 0;
+}
+
+/* Most of the memory, although all objects were looked at. */
+static void note_unheld(struct casefile *c, uint64_t all)
+{
+	const struct unheld_seen *u = c->n_unheld ? &c->unheld[0] : NULL;
+	const char *line = u && u->made.file ? pool_printf(c->pool, "%s:%u", u->made.shown, u->made.number) : NULL;
+
+	if (!c->holders_whole || !u || c->unheld_bytes <= all / 2)
+		return;
+	fact_set_number(c, FACT_holder_unheld, (double)c->unheld_bytes);
+	if (line && u->bytes > c->unheld_bytes / 2)
+		fact_set_text(c, FACT_holder_unheld_line, line);
+}
+
 void observe_holders(struct casefile *c, const struct trace *t)
 {
 	const struct holder_seen *h;
 	struct cw_holders found;
 
-	if (c->holders || !fact_true(c, FACT_oom_is) || !trace_holders(t, &found) || !found.n)
+	if (c->holders || !fact_true(c, FACT_oom_is) || !trace_holders(t, &found) || found.why[0])
 		return;
-	c->holders = pool_alloc(c->pool, found.n * sizeof(*c->holders));
-	c->holders_whole = found.whole;
-	for (uint32_t i = 0; i < found.n; i++)
-		take(c, t, &found.list[i]);
-	c->unheld_bytes = found.live_bytes > found.bytes ? found.live_bytes - found.bytes : 0;
-	c->unheld_blocks = found.live_blocks > found.blocks ? found.live_blocks - found.blocks : 0;
+	holders_seen(c, t, &found);
+	note_unheld(c, found.live_bytes);
+	if (!found.n)
+		return;
 	h = main_holder(c, found.live_bytes);
 	if (!h)
 		return;
 	fact_set_flag(c, FACT_holder_is, true);
 	fact_set_text(c, FACT_holder_path, h->path);
-	fact_set_text(c, FACT_holder_named, words(c, h));
+	fact_set_text(c, FACT_holder_named, holder_words(c, h));
 	fact_set_number(c, FACT_holder_bytes, (double)h->bytes);
 	fact_set_number(c, FACT_holder_tensors, h->tensors);
 	fact_set_number(c, FACT_holder_graph, (double)h->graph);
+	fact_set_number(c, FACT_holder_gradients, (double)h->gradients);
+	if (h->used)
+		fact_set_number(c, FACT_holder_used, (double)h->used);
 }

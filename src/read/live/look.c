@@ -37,7 +37,7 @@ int look_open(struct process_look *l, pid_t pid, const struct look_options *o, s
 		rc = remote_open(&l->remote, pid, l->target.map[0].start);
 	if (rc) {
 		look_close(l);
-		return look_refused(pid, rc, e);
+		return look_refused(pid, rc, "explain", e);
 	}
 	pyproc_open(&l->py, &l->target, &l->remote);
 	torch = target_has(&l->target, "libc10.so");

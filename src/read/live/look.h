@@ -107,7 +107,7 @@ bool look_one_instruction(struct process_look *l, struct seen *s);
  * met in none. */
 const char *look_called(struct process_look *l, const struct seen *s);
 
-/* Why a process cannot be looked at: `rc` is what the kernel said. */
-int look_refused(pid_t pid, int rc, struct err *e);
+/* Why a process cannot be looked at: `rc` is what the kernel said, `command` who wants to: "explain". */
+int look_refused(pid_t pid, int rc, const char *command, struct err *e);
 
 #endif

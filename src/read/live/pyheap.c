@@ -19,12 +19,14 @@
 #define CLASS		(1u << 31)
 /* Of a bounded cache of a function: the garbage collector does not know it, and its dictionary alone keeps it, not its neighbors. */
 #define CACHE_ENTRY	"functools._lru_list_elem"
+#define ARRAY		"numpy.ndarray"	/* likewise */
 #define TYPES_MAX	(1u << 16)
 #define BASES_MAX	32u
 #define WORDS_MAX	64u	/* of an object that are looked at */
 #define CHAIN_MAX	4096u	/* of tracebacks */
 #define CHECK_EVERY	4096u	/* items between two looks at the clock */
-#define SPLIT_KEYS	2u	/* keys that many dictionaries share */
+#define CONTEXT_WORDS	64u	/* of a part of a context */
+#define STATE_WORDS	128u	/* of a thread's state */
 
 static const uint16_t layouts[][13] = {
 #define HEAP(minor, ...) {minor, __VA_ARGS__},
@@ -86,7 +88,9 @@ static const struct { const char *name; enum py_kind kind; } kinds[] = {
 	{"collections.deque", PY_DEQUE}, {"type", PY_CLASS}, {"function", PY_FUNCTION}, {"frame", PY_FRAME},
 	{"generator", PY_GENERATOR}, {"coroutine", PY_GENERATOR}, {"async_generator", PY_GENERATOR}, {"cell", PY_CELL},
 	{"module", PY_MODULE}, {"traceback", PY_TRACEBACK}, {"BaseException", PY_EXCEPTION},
-	{"torch._C.TensorBase", PY_TENSOR}, {"torch._C._TensorBase", PY_TENSOR},
+	{"torch._C.TensorBase", PY_TENSOR}, {"torch._C._TensorBase", PY_TENSOR}, {"_thread._local", PY_LOCAL},
+	{"Context", PY_CONTEXT}, {"_contextvars.Context", PY_CONTEXT}, {"hamt_bitmap_node", PY_CONTEXT_PART},
+	{"hamt_collision_node", PY_CONTEXT_PART}, {ARRAY, PY_ARRAY},
 	/* what they refer to they do not keep */
 	{"weakref", PY_NOTHING}, {"weakref.ReferenceType", PY_NOTHING}, {"weakproxy", PY_NOTHING},
 	{"weakref.ProxyType", PY_NOTHING}, {"weakcallableproxy", PY_NOTHING}, {"weakref.CallableProxyType", PY_NOTHING},
@@ -139,8 +143,10 @@ static void read_type(struct pyheap *h, struct py_type *t)
 	t->name = pool_strdup(&h->pool, name);
 	t->weak = small(h, t->at + PY_TYPE_WEAK);
 	t->dict = small(h, t->at + PY_TYPE_DICT_AT);
-	if (t->flags & TRACKED || !strcmp(name, CACHE_ENTRY))
+	if (t->flags & TRACKED || !strcmp(name, CACHE_ENTRY) || !strcmp(name, ARRAY))
 		find_kind(h, t);
+	if (!strcmp(name, "ContextVar") || !strcmp(name, "_contextvars.ContextVar"))
+		t->basic = PY_VARIABLE_CACHED;	/* the value that it saw last it does not keep */
 }
 
 static bool same_type(const void *list, uint32_t i, const void *key)
@@ -181,6 +187,9 @@ static void add(struct pyheap *h, struct py_edges *to, uint64_t object, enum py_
 
 	if (!t || t->kind == PY_NOTHING || (link == LINK_WORD && !strcmp(t->name, CACHE_ENTRY)))
 		return;
+	to->full |= to->n == PY_EDGES_MAX;
+	if (to->full)
+		return;
 	to->list = xgrow(to->list, to->n, &to->cap, sizeof(*to->list));
 	to->list[to->n++] = (struct py_edge){.to = object, .name = name, .at = at, .link = link};
 }
@@ -199,7 +208,7 @@ static void add_tuple(struct pyheap *h, struct py_edges *to, uint64_t tuple)
 	uint64_t n = 0;
 
 	if (word(h, tuple + PY_COUNT, &n))
-		add_items(h, to, tuple + PY_TUPLE_ITEMS, n, 0);
+		add_items(h, to, tuple + h->p->tuple_items, n, 0);
 }
 
 static void add_list(struct pyheap *h, struct py_edges *to, uint64_t list)
@@ -300,12 +309,50 @@ static void add_deque(struct pyheap *h, struct py_edges *to, uint64_t deque)
 	}
 }
 
+/* Of objects, and without gaps. */
+static void add_array(struct pyheap *h, struct py_edges *to, uint64_t array)
+{
+	uint64_t descriptor = 0, dims = 0, items = 0, base = 0, n = 1, dim;
+	int32_t rank = 0, flags = 0;
+	char kind = 0;
+
+	if (word(h, array + PY_ARRAY_BASE, &base) && base)
+		add(h, to, base, LINK_WORD, 0, PY_ARRAY_BASE);
+	if (!word(h, array + PY_ARRAY_DESCRIPTOR, &descriptor) || !word(h, array + PY_ARRAY_DIMS, &dims) ||
+	    !word(h, array + PY_ARRAY_ITEMS, &items) ||
+	    !remote_read(h->p->r, array + PY_ARRAY_RANK, &rank, sizeof(rank)) ||
+	    !remote_read(h->p->r, array + PY_ARRAY_FLAGS, &flags, sizeof(flags)) ||
+	    !remote_read(h->p->r, descriptor + PY_ARRAY_KIND, &kind, 1) || kind != 'O' || !(flags & 3) || rank < 0 ||
+	    rank > 64)
+		return;
+	for (int32_t i = 0; i < rank; i++)
+		if (!word(h, dims + (uint64_t)i * 8, &dim) || __builtin_mul_overflow(n, dim, &n))
+			return;
+	add_items(h, to, items, n, 0);
+}
+
+static void add_context_part(struct pyheap *h, struct py_edges *to, uint64_t part)
+{
+	uint64_t n = 0, pair[2], name;
+
+	if (!word(h, part + PY_COUNT, &n) || n > CONTEXT_WORDS)
+		return;
+	for (uint64_t i = 0; i + 2 <= n; i += 2) {
+		if (!remote_read(h->p->r, part + PY_CONTEXT_PAIRS + i * 8, pair, sizeof(pair)))
+			return;
+		name = 0;
+		if (pair[0])
+			word(h, pair[0] + PY_VARIABLE_NAME, &name);
+		add(h, to, pair[1], pair[0] ? LINK_CONTEXT : LINK_WORD, name, (uint32_t)i);
+	}
+}
+
 static uint64_t tuple_item(struct pyheap *h, uint64_t tuple, uint64_t i)
 {
 	uint64_t n = 0, item = 0;
 
 	if (!is_address(tuple) || !word(h, tuple + PY_COUNT, &n) || i >= n ||
-	    !word(h, tuple + PY_TUPLE_ITEMS + i * 8, &item))
+	    !word(h, tuple + h->p->tuple_items + i * 8, &item))
 		return 0;
 	return item;
 }
@@ -445,6 +492,19 @@ static void add_closure(struct pyheap *h, struct py_edges *to, uint64_t function
 	}
 }
 
+/* Its texts and its code refer to nothing, and there are very many of them. */
+static void add_function(struct pyheap *h, struct py_edges *to, uint64_t function, const struct py_type *t)
+{
+	const uint32_t globals = h->code == PY_FUNCTION_CODE_OLD ? PY_FUNCTION_GLOBALS_OLD : PY_FUNCTION_GLOBALS;
+	const uint32_t words[] = {globals, h->closure - 16u, h->closure - 8u, t->dict};	/* defaults are before the closure */
+	uint64_t v;
+
+	add_closure(h, to, function);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (words[i] && word(h, function + words[i], &v) && v)
+			add(h, to, v, words[i] == t->dict ? LINK_DICT : LINK_WORD, 0, words[i]);
+}
+
 /* Attributes: an array of values, or a dictionary. 3.11 has a place for each, 3.12 one for either (an odd number leads to values), 3.13 has
  * the values behind the object. */
 static void add_managed(struct pyheap *h, struct py_edges *to, uint64_t object, const struct py_type *t)
@@ -503,20 +563,51 @@ void pyheap_edges(struct pyheap *h, uint64_t object, struct py_edges *to)
 		if (dict_entries(h, object, &e))
 			add_entries(h, to, &e, LINK_ENTRY);
 		break;
+	case PY_CONTEXT_PART: add_context_part(h, to, object); return;
+	case PY_ARRAY: add_array(h, to, object); return;
 	case PY_CLASS:
 		if (word(h, object + PY_TYPE_DICT, &dict))
 			add(h, to, dict, LINK_DICT, 0, 0);
 		return;
-	case PY_FUNCTION:
-		add_closure(h, to, object);
-		t.own = 2 * sizeof(uint64_t);
-		break;
+	case PY_FUNCTION: add_function(h, to, object, &t); return;
 	default: break;
 	}
 	if (t.flags & MANAGED_DICT && h->p->l.minor >= 11)
 		add_managed(h, to, object, &t);
 	if (t.kind != PY_TUPLE)
 		add_words(h, to, object, &t);
+}
+
+static bool is_item(struct pyheap *h, uint64_t items, uint64_t n, const struct py_edge *e)
+{
+	uint64_t item = 0;
+
+	return e->at < n && word(h, items + e->at * 8ull, &item) && item == e->to;
+}
+
+static bool is_entry(struct pyheap *h, uint64_t dict, const struct py_edge *of)
+{
+	uint64_t key, value;
+	struct entries e;
+
+	return dict_entries(h, dict, &e) && of->at < e.n && read_entry(h, &e, of->at, &key, &value) && value &&
+	       (value == of->to || key == of->to);
+}
+
+bool pyheap_at_place(struct pyheap *h, uint64_t object, const struct py_edge *e)
+{
+	uint64_t n = 0, items = 0;
+
+	if (e->link != LINK_ITEM && e->link != LINK_ENTRY && e->link != LINK_ATTRIBUTE)
+		return false;
+	switch (kind_of(h, object)) {
+	case PY_LIST:
+		return word(h, object + PY_COUNT, &n) && word(h, object + PY_LIST_ITEMS, &items) &&
+		       is_item(h, items, n, e);
+	case PY_TUPLE: return word(h, object + PY_COUNT, &n) && is_item(h, object + h->p->tuple_items, n, e);
+	case PY_DICT: return is_entry(h, object, e);
+	default: return false;
+	}
 }
 
 bool pyheap_length(struct pyheap *h, uint64_t object, uint64_t *n)
@@ -575,6 +666,32 @@ size_t pyheap_traceback(struct pyheap *h, uint64_t exception, uint64_t *frame, s
 			return n;
 	}
 	return n;
+}
+
+/* Where it is differs with every version, but a context is known by its class. */
+uint64_t pyheap_context(struct pyheap *h, uint64_t state)
+{
+	for (uint64_t i = 0, at; i < STATE_WORDS && word(h, state + i * 8, &at); i++)
+		if (kind_of(h, at) == PY_CONTEXT)
+			return at;
+	return 0;
+}
+
+/* In the class's dictionary, by a descriptor that says which item it gets. */
+bool pyheap_field(struct pyheap *h, uint64_t tuple, uint32_t at, char *name, size_t size)
+{
+	uint64_t type = 0, dict = 0, index = 0;
+	struct entries e;
+	char kind[32];
+
+	if (!word(h, tuple + PY_TYPE, &type) || !word(h, type + PY_TYPE_DICT, &dict) || kind_of(h, dict) != PY_DICT ||
+	    !dict_entries(h, dict, &e))
+		return false;
+	for (uint64_t i = 0, key, value; i < e.n && i < CHECK_EVERY; i++)
+		if (read_entry(h, &e, i, &key, &value) && value && pyproc_type(h->p, value, kind, sizeof(kind)) &&
+		    strstr(kind, "_tuplegetter") && word(h, value + PY_FIELD_INDEX, &index) && index == at)
+			return pyproc_text(h->p, key, name, size);
+	return false;
 }
 
 static bool member_in(struct pyheap *h, uint64_t type, uint32_t at, char *name, size_t size)

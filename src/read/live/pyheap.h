@@ -26,7 +26,11 @@ enum py_kind {
 	PY_MODULE,
 	PY_TRACEBACK,
 	PY_EXCEPTION,
-	PY_TENSOR
+	PY_TENSOR,
+	PY_ARRAY,	/* of NumPy's: it may be of objects */
+	PY_LOCAL,	/* threading.local: the variables of each thread */
+	PY_CONTEXT,	/* of contextvars */
+	PY_CONTEXT_PART	/* of a context: pairs of a variable and its value, or of nothing and another part */
 };
 
 struct py_type {
@@ -47,8 +51,11 @@ enum py_link {
 	LINK_VARIABLE,	/* of a frame */
 	LINK_CLOSED,	/* a variable from outside of a function */
 	LINK_WORD,	/* somewhere in it */
-	LINK_CALLER	/* of a frame */
+	LINK_CALLER,	/* of a frame */
+	LINK_CONTEXT	/* a variable of a context */
 };
+
+#define PY_EDGES_MAX	(4u << 20)	/* of one object: 128 MiB */
 
 struct py_edge {
 	uint64_t to;
@@ -60,6 +67,7 @@ struct py_edge {
 struct py_edges {
 	struct py_edge *list;
 	size_t n, cap;
+	bool full;		/* there are more */
 };
 
 struct pyheap {
@@ -86,6 +94,9 @@ const struct py_type *pyheap_type(struct pyheap *h, uint64_t object);
 /* Adds what it refers to; objects that refer to nothing are left out. */
 void pyheap_edges(struct pyheap *h, uint64_t object, struct py_edges *to);
 
+/* Is this reference of the object still where it was found? Cheap; false also where its place may have moved. */
+bool pyheap_at_place(struct pyheap *h, uint64_t object, const struct py_edge *e);
+
 /* Of a list, a tuple, a set, a deque or a dictionary: how many items; false if it is none, or that cannot be read. */
 bool pyheap_length(struct pyheap *h, uint64_t object, uint64_t *n);
 
@@ -106,6 +117,12 @@ size_t pyheap_traceback(struct pyheap *h, uint64_t exception, uint64_t *frame, s
 
 /* The name of the member that is at this place of an object: of a slot; false if there is none. */
 bool pyheap_member(struct pyheap *h, uint64_t object, uint32_t at, char *name, size_t size);
+
+/* The name of the field at this place of a named tuple; false if it has none. */
+bool pyheap_field(struct pyheap *h, uint64_t tuple, uint32_t at, char *name, size_t size);
+
+/* The context in which a thread runs; 0 = it has none. `state`: of the thread. */
+uint64_t pyheap_context(struct pyheap *h, uint64_t state);
 
 /* The function's code as a place: file, name, first line. */
 bool pyheap_function(struct pyheap *h, uint64_t function, struct py_frame *to, struct pool *pool);

@@ -43,7 +43,7 @@ static const uint16_t locals[][9] = {
 };
 
 #define FIRST_MINOR	9u
-#define LAST_MINOR	13u
+#define LAST_MINOR	14u
 
 __attribute__((format(printf, 2, 3))) static bool not_found(struct pyproc *p, const char *fmt, ...)
 {
@@ -60,6 +60,7 @@ static bool use_debug_offsets(struct pyproc *p)
 {
 	uint64_t d[PY_DEBUG_WORDS];
 	struct py_debug_groups g;
+	unsigned more = p->l.minor > 13;	/* 3.14 also says which thread is the main one */
 
 	if (!remote_read(p->r, p->runtime, d, sizeof(d)))
 		return not_found(p, "its memory cannot be read");
@@ -70,13 +71,13 @@ static bool use_debug_offsets(struct pyproc *p)
 	}
 	if (py_debug_groups(d, p->l.minor, &g) || g.runtime[2] > 65535 || g.interpreter[2] > 65535 ||
 	    g.interpreter[3] > 65535 || g.thread[2] > 4096 || g.thread[5] > 4096 || g.thread[6] > 4096 ||
-	    g.interpreter[8] > 65535)
+	    g.interpreter[8 + more] > 65535)
 		return not_found(p, "its Python 3.%u does not say where it keeps its threads", p->l.minor);
 	p->s.head = (uint16_t)g.runtime[2];
 	p->s.next = (uint16_t)g.interpreter[2];
 	p->s.threads = (uint16_t)g.interpreter[3];
-	p->modules = g.interpreter[5] < 65536 ? (uint32_t)g.interpreter[5] : 0;
-	p->s.gil = (uint16_t)g.interpreter[8];
+	p->modules = g.interpreter[5 + more] < 65536 ? (uint32_t)g.interpreter[5 + more] : 0;
+	p->s.gil = (uint16_t)g.interpreter[8 + more];
 	p->s.thread_next = (uint16_t)g.thread[2];
 	p->s.thread_id = (uint16_t)g.thread[5];
 	p->s.native = (uint16_t)g.thread[6];
@@ -89,7 +90,7 @@ void pyproc_at(struct pyproc *p, struct remote *r, uint64_t runtime, uint64_t co
 
 	*p = (struct pyproc){.r = r, .runtime = runtime, .code_type = code_type, .version = version};
 	if (version >> 24 != 3 || minor < FIRST_MINOR || minor > LAST_MINOR) {
-		not_found(p, "its Python is 3.%u; cuwhy reads 3.9 to 3.13", minor);
+		not_found(p, "its Python is 3.%u; cuwhy reads 3.9 to 3.14", minor);
 		return;
 	}
 	row = minor - FIRST_MINOR;
@@ -102,6 +103,7 @@ void pyproc_at(struct pyproc *p, struct remote *r, uint64_t runtime, uint64_t co
 	p->stack_size = locals[row][6];
 	p->globals = locals[row][7];
 	p->names = locals[row][8];
+	p->tuple_items = minor < 14 ? PY_TUPLE_ITEMS : PY_TUPLE_ITEMS_NEW;
 	p->found = minor < 13 || use_debug_offsets(p);
 }
 

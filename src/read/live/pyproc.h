@@ -31,6 +31,7 @@ struct pyproc {
 	struct py_layout l;
 	struct py_states s;
 	uint16_t locals, n_locals, stack, bytecode, stack_size, globals, names;
+	uint16_t tuple_items;	/* of a tuple: the first */
 	uint32_t modules;	/* of an interpreter, where it says so itself; 0 = it does not */
 	uint64_t runtime, code_type;	/* code_type 0: not known */
 	uint32_t version;	/* 0x030b07f0 */

@@ -26,11 +26,13 @@ static bool in_container(void)
 	return fs_exists("/.dockerenv") || fs_exists("/run/.containerenv") || getenv("KUBERNETES_SERVICE_HOST");
 }
 
-static int refused_to_root(pid_t pid, struct err *e)
+static int refused_to_root(pid_t pid, const char *command, struct err *e)
 {
 	if (in_container()) {
 		err_set(e, -EPERM, "this container does not allow cuwhy to look at process %d", (int)pid);
-		return err_hint(e, "start the container with --cap-add SYS_PTRACE, or on the host: sudo cuwhy explain --pid PID");
+		return err_hint(e,
+				"start the container with --cap-add SYS_PTRACE, or on the host: sudo cuwhy %s --pid PID",
+				command);
 	}
 	err_set(e, -EPERM, "the kernel lets no process look at process %d, not even as root", (int)pid);
 	return err_hint(e,
@@ -38,7 +40,7 @@ static int refused_to_root(pid_t pid, struct err *e)
 			(int)pid);
 }
 
-static int refused_to_owner(pid_t pid, struct err *e)
+static int refused_to_owner(pid_t pid, const char *command, struct err *e)
 {
 	int scope = yama();
 
@@ -48,15 +50,15 @@ static int refused_to_owner(pid_t pid, struct err *e)
 	}
 	if (scope > 0) {
 		err_set(e, -EPERM, "only root may look at process %d (Yama, ptrace_scope %d)", (int)pid, scope);
-		return err_hint(e, "sudo cuwhy explain --pid %d", (int)pid);
+		return err_hint(e, "sudo cuwhy %s --pid %d", command, (int)pid);
 	}
 	if (in_container())
-		return refused_to_root(pid, e);
+		return refused_to_root(pid, command, e);
 	err_set(e, -EPERM, "process %d has more privileges than you: only root may look at it", (int)pid);
-	return err_hint(e, "sudo cuwhy explain --pid %d", (int)pid);
+	return err_hint(e, "sudo cuwhy %s --pid %d", command, (int)pid);
 }
 
-int look_refused(pid_t pid, int rc, struct err *e)
+int look_refused(pid_t pid, int rc, const char *command, struct err *e)
 {
 	char path[32];
 	struct stat st;
@@ -73,10 +75,10 @@ int look_refused(pid_t pid, int rc, struct err *e)
 	if (rc != -EPERM && rc != -EACCES)
 		return err_set(e, rc, "cannot look at process %d: %s", (int)pid, strerror(-rc));
 	if (geteuid() == 0)
-		return refused_to_root(pid, e);
+		return refused_to_root(pid, command, e);
 	if (st.st_uid != geteuid()) {
 		err_set(e, -EPERM, "process %d belongs to another user", (int)pid);
-		return err_hint(e, "sudo cuwhy explain --pid %d", (int)pid);
+		return err_hint(e, "sudo cuwhy %s --pid %d", command, (int)pid);
 	}
-	return refused_to_owner(pid, e);
+	return refused_to_owner(pid, command, e);
 }

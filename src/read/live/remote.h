@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #define REMOTE_PAGE	4096u
-#define REMOTE_PAGES	2048u	/* kept at once */
+#define REMOTE_PAGES	16384u	/* kept at once: 64 MiB */
 
 struct remote {
 	/* Fills one page; false if it cannot be read. */

@@ -3,7 +3,7 @@
 # expect: cause=oom-growth|oom-capacity exit=1
 # needs: torch
 # gpu: sim:rtx4090
-# holder: sampler.rows 46
+# holder: sampler.rows 46 used 188416
 import torch
 
 
