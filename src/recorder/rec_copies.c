@@ -115,7 +115,8 @@ void copies_keep(const struct copied *c)
 	if (!c->bytes || (unlikely(atomic_load(&rec.captures)) && capture_of(c->stream)))
 		return;
 	source = memory_at(c->from);
-	if (source != MEMORY_OF_HOST && (source != MEMORY_PINNED || atomic_load_explicit(&copies.not_of_pinned, memory_order_relaxed)))
+	if (source != MEMORY_OF_HOST &&
+	    (source != MEMORY_PINNED || atomic_load_explicit(&copies.not_of_pinned, memory_order_relaxed)))
 		return;
 	if (!c->to_gpu && memory_at(c->to) != MEMORY_OF_GPU)
 		return;

@@ -355,7 +355,8 @@ static json_t *not_finite_json(const struct casefile *c)
 {
 	json_t *j = facts_json(c, "number");
 
-	JSON_ADD(j, J_VALUE("where", line_json(&c->line[LINE_number])), J_VALUE("made", line_json(&c->line[LINE_number_made])));
+	JSON_ADD(j, J_VALUE("where", line_json(&c->line[LINE_number])),
+		 J_VALUE("made", line_json(&c->line[LINE_number_made])));
 	return j;
 }
 

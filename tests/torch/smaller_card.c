@@ -113,7 +113,8 @@ static int limited_cuMemAllocPitch_v2(uint64_t *address, size_t *pitch, size_t w
 
 static int limited_cuMemCreate(uint64_t *handle, size_t bytes, const void *what, uint64_t flags)
 {
-	int (*f)(uint64_t *, size_t, const void *, uint64_t) = driver("cuMemCreate"), (*undo)(uint64_t) = driver("cuMemRelease");
+	int (*f)(uint64_t *, size_t, const void *, uint64_t) = driver("cuMemCreate"),
+						   (*undo)(uint64_t) = driver("cuMemRelease");
 	int r = f(handle, bytes, what, flags);
 
 	if (r == 0 && left() < 0) {
@@ -163,8 +164,9 @@ static int not_found(void)
 static const struct {
 	const char *name;
 	void *function;
-} limited[] = {LIMITED(cuMemGetInfo_v2), LIMITED(cuDeviceTotalMem_v2), LIMITED(cuMemAlloc_v2), LIMITED(cuMemAllocPitch_v2),
-	       LIMITED(cuMemCreate), LIMITED(cuGetProcAddress), LIMITED(cuGetProcAddress_v2)};
+} limited[] = {LIMITED(cuMemGetInfo_v2),    LIMITED(cuDeviceTotalMem_v2), LIMITED(cuMemAlloc_v2),
+	       LIMITED(cuMemAllocPitch_v2), LIMITED(cuMemCreate),	  LIMITED(cuGetProcAddress),
+	       LIMITED(cuGetProcAddress_v2)};
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -173,7 +175,8 @@ __attribute__((constructor)) static void begin(void)
 	char *end;
 
 	if (!library || !card) {
-		fprintf(stderr, "smaller_card: %s\n", path && card ? dlerror() : "CUWHY_TEST_DRIVER and CUWHY_TEST_CARD are not set");
+		fprintf(stderr, "smaller_card: %s\n",
+			path && card ? dlerror() : "CUWHY_TEST_DRIVER and CUWHY_TEST_CARD are not set");
 		_exit(97);
 	}
 	total = strtoll(card, &end, 10);

@@ -1570,7 +1570,8 @@ static void assertion__of_a_range_is_about_nan_where_the_program_had_read_one(vo
 		fact_set_flag(&f, FACT_assert_nan, false);
 		if (read)
 			fact_set_text(&f, FACT_number_value, "NaN");
-		assert_string_equal(AT(best(&m, &f, &pool)->cause->id), read ? "nan-in-loss-assert" : "input-out-of-range");
+		assert_string_equal(AT(best(&m, &f, &pool)->cause->id),
+				    read ? "nan-in-loss-assert" : "input-out-of-range");
 		assert_int_equal(best(&m, &f, &pool)->sure, KB_LIKELY);
 	}
 	pool_release(&pool);

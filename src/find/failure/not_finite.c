@@ -29,7 +29,8 @@ static bool has_integers(const char *kernel)
 
 	while ((s = strstr(s, "int")) != NULL) {
 		bool word = (s == kernel || !is_part(s[-1])) && !is_part(s[3]);
-		bool other = (s - kernel >= 9 && !strncmp(s - 9, "unsigned ", 9)) || (s > kernel && s[-1] == '(' && s[3] == ')');
+		bool other = (s - kernel >= 9 && !strncmp(s - 9, "unsigned ", 9)) ||
+			     (s > kernel && s[-1] == '(' && s[3] == ')');
 
 		if (word && !other)
 			return true;
@@ -47,8 +48,10 @@ static enum format format_of(const struct cw_number *x, const char *kernel)
 	if (x->bytes == 8)
 		return FORMAT_DOUBLE;
 	if (x->bytes == 4)
-		return (x->value & SINGLE_NAN) != SINGLE_NAN || (kernel && strstr(kernel, "float") && !has_integers(kernel)) ? FORMAT_SINGLE
-														 : FORMAT_UNKNOWN;
+		return (x->value & SINGLE_NAN) != SINGLE_NAN ||
+				       (kernel && strstr(kernel, "float") && !has_integers(kernel))
+			       ? FORMAT_SINGLE
+			       : FORMAT_UNKNOWN;
 	return half == bfloat16 ? FORMAT_UNKNOWN : half ? FORMAT_HALF : FORMAT_BFLOAT16;
 }
 
@@ -155,12 +158,13 @@ static const char *origin(const struct trace *t, const struct not_finite *x, str
 	if (!x->computed || (same_line(&x->made, &x->read) && (!x->used || same_line(&x->last, &x->read))))
 		return "";
 	if (x->used && !same_line(&x->made, &x->last))
-		return pool_printf(pool, "; first computed at %s, last used by a kernel of %s", spot(t, &x->made, pool), spot(t, &x->last, pool));
+		return pool_printf(pool, "; first computed at %s, last used by a kernel of %s", spot(t, &x->made, pool),
+				   spot(t, &x->last, pool));
 	return pool_printf(pool, "; computed at %s", spot(t, &x->made, pool));
 }
 
 const char *not_finite_words(const struct trace *t, const struct not_finite *x, struct pool *pool)
 {
-	return pool_printf(pool, "%s at %s%s%s%s", x->value, spot(t, &x->read, pool), x->turn ? ", in " : "", x->turn ? x->turn : "",
-			   origin(t, x, pool));
+	return pool_printf(pool, "%s at %s%s%s%s", x->value, spot(t, &x->read, pool), x->turn ? ", in " : "",
+			   x->turn ? x->turn : "", origin(t, x, pool));
 }

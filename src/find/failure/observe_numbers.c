@@ -21,5 +21,6 @@ void observe_numbers(struct casefile *c, struct trace *t)
 	if (x.copied || x.computed)
 		c->line[LINE_number_made] = line_of_place(c, t, &x.made);
 	fact_set_text(c, FACT_number_words, not_finite_words(t, &x, c->pool));
-	case_evidence(c, RECORDING_OBSERVER, pool_printf(c->pool, "the program had read %s", fact_text(c, FACT_number_words)));
+	case_evidence(c, RECORDING_OBSERVER,
+		      pool_printf(c->pool, "the program had read %s", fact_text(c, FACT_number_words)));
 }
