@@ -32,7 +32,7 @@ def is_sure(card):
 class Bench:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
-        self.env = dict(os.environ, PYTHONPATH=options.torch)
+        self.env = dict(os.environ, PYTHONPATH=options.torch, CUWHY_WRITES_MODE="")     # of `make`; where writes are real nothing is tried
 
     def cuwhy(self, *words):
         return subprocess.run([os.path.join(self.options.build, "cuwhy"), *words], env=self.env, cwd=self.folder, capture_output=True, text=True, check=False)
@@ -89,7 +89,8 @@ class Bench:
     def check(self, name, program):
         self.write(name)
         found = self.fit(name)
-        remedies = found.get("remedies", {"tried": []})
+        remedies = found.get("remedies", {"tried": [], "failed": "not one was tried"})
+        assert not (program.tried or program.edited) or remedies["failed"] is None, (name, remedies["failed"], found)
         tried = {",".join(one["changes"]): one for one in remedies["tried"]}
         assert all(one["failed"] is None for one in tried.values()), (name, tried)
         assert set(program.tried) <= set(tried), (name, program.tried, set(tried))
