@@ -295,7 +295,7 @@ class Changes:
                 is_checkpointed(frame):
             return run(module, *args, **named)
         self.repeated.add(line_of_program(frame) if frame else None)
-        if self.note("checkpoint", detail="%d %s" % (len(self.blocks), type(module).__name__), batch_norm=self.has_batch_norm()):
+        if self.note("checkpoint", detail="%d %s" % (sum(block.training for block in self.blocks), type(module).__name__), batch_norm=self.has_batch_norm()):
             from torch.utils.checkpoint import checkpoint
             self.here.block = True
             try:

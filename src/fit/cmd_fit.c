@@ -445,11 +445,20 @@ static void remedies_show(struct fit *f, const struct what_if_row *row, bool gro
 }
 
 /* Once more is once too often for a program whose writes are real. */
-static bool is_to_be_changed(void)
+static bool writes_are_real(void)
 {
 	const char *writes = given.writes ? given.writes : getenv("CUWHY_WRITES_MODE");
 
-	return !given.no_remedies && !(writes && strcmp(writes, "real") == 0);
+	return writes && strcmp(writes, "real") == 0;
+}
+
+static void tell_left_out(const struct what_if_row *row, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!row[i].answer.fits) {
+			say("what would make it fit was not tried: its writes are real, and each try runs it again\n");
+			return;
+		}
 }
 
 static int cards_show(struct fit *f, struct replays *all, char *const *program, const struct fit_run *run,
@@ -474,8 +483,12 @@ static int cards_show(struct fit *f, struct replays *all, char *const *program, 
 		what_if_print(stdout, row, f->n_cards, &(struct what_if_style){.first = "GPU", .changes = true});
 		tell_misfit(program, row, f->n_cards);
 	}
-	if (program && is_to_be_changed())
-		remedies_show(f, row, any_grows, to);
+	if (program && !given.no_remedies) {
+		if (writes_are_real())
+			tell_left_out(row, f->n_cards);
+		else
+			remedies_show(f, row, any_grows, to);
+	}
 	return status_of(row, f->n_cards);
 }
 

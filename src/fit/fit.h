@@ -18,6 +18,7 @@
 struct fit_runs {
 	char *folder;			/* of everything below; removed at the end */
 	const char *steps;		/* "auto", "all" or a number */
+	unsigned most;			/* optimizer steps of the first run that did not fail; later ones are not ended by a clock; 0 = not known */
 	unsigned devices;		/* of each run */
 	unsigned n;			/* runs so far */
 	const char *how;		/* --writes, or NULL */
@@ -35,6 +36,7 @@ struct fit_runs {
 struct fit_run {
 	bool fits;			/* it did not run out of memory */
 	unsigned stopped;		/* after so many optimizer steps; 0: it ran to its end */
+	unsigned took;			/* steps until it ended by itself, as far as that is known */
 	bool settled;			/* and its memory rose no more by then; true if it ran to its end */
 	uint64_t *asked;		/* requests of the first GPU until the end of each of its last steps, as far as that is known */
 	size_t n_asked;

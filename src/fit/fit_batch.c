@@ -103,15 +103,22 @@ static const char *command_of(char *const *words, struct pool *pool)
 	return command;
 }
 
+static void say_batch(const struct fit_menu *m, struct fit_batch *b)
+{
+	b->tried = true;
+	m->say("a batch of %" PRIu64 " instead of %" PRIu64 ": a dry run on %s\n", b->size, b->of, b->card->id);
+}
+
 static bool runs_with_words(struct fit_menu *m, struct fit_batch *b)
 {
 	char **words = words_with(m->program, b->of, b->size);
 	bool good = false;
 
-	if (words) {
-		b->command = command_of(words, m->pool);
+	b->command = words ? command_of(words, m->pool) : NULL;
+	if (b->command) {
+		say_batch(m, b);
 		m->runs->other_words = true;
-		good = b->command && fit_remedies_run(m, NULL, words, b->card);
+		good = fit_remedies_run(m, NULL, words, b->card);
 		m->runs->other_words = false;
 	}
 	fit_words_free(words);
@@ -121,8 +128,10 @@ static bool runs_with_words(struct fit_menu *m, struct fit_batch *b)
 static bool runs_with_edit(struct fit_menu *m, struct fit_batch *b, const json_t *told, uint64_t part)
 {
 	b->command = NULL;
-	return fit_patch_read(&b->patch, told, pool_printf(m->pool, "batch %" PRIu64, part), m->pool) &&
-	       fit_remedies_run(m, &b->patch, m->program, b->card);
+	if (!fit_patch_read(&b->patch, told, pool_printf(m->pool, "batch %" PRIu64, part), m->pool))
+		return false;
+	say_batch(m, b);
+	return fit_remedies_run(m, &b->patch, m->program, b->card);
 }
 
 void fit_batches_try(struct fit_menu *m, const json_t *told)
@@ -137,8 +146,9 @@ void fit_batches_try(struct fit_menu *m, const json_t *told)
 		n += part > 0;
 		if (!b.size || b.size >= of)
 			continue;
-		m->say("a batch of %" PRIu64 " instead of %" PRIu64 ": a dry run on %s\n", b.size, of, b.card->id);
 		if (runs_with_words(m, &b) || runs_with_edit(m, &b, told, part))
 			m->batch[m->n_batches++] = b;
+		else if (b.tried)
+			m->refuted[m->n_refuted++] = b;
 	}
 }

@@ -36,6 +36,7 @@ struct fit_batch {
 	uint64_t size, of;
 	const char *command;		/* NULL: `patch` has it */
 	struct fit_patch patch;
+	bool tried;			/* there was a way to run the program with it */
 };
 #define BATCHES_MAX 2
 
@@ -59,6 +60,8 @@ struct fit_menu {
 	size_t n_tried;
 	struct fit_batch batch[BATCHES_MAX];
 	size_t n_batches;
+	struct fit_batch refuted[BATCHES_MAX];	/* that should have fit, and with which it did not run */
+	size_t n_refuted;
 	unsigned began;			/* runs before the first of them */
 	bool trains;			/* an optimizer has made a step */
 	const char *failed;		/* why nothing was tried: the program failed when it was run again; NULL = it did not */

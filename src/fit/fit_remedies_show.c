@@ -92,6 +92,15 @@ static void print_batch(FILE *out, const struct fit_batch *b)
 		print_diff(out, &b->patch);
 }
 
+/* The table above says that it fits. */
+static void print_refuted(FILE *out, const struct fit_batch *b)
+{
+	fprintf(out,
+		"  a batch of %" PRIu64 " instead of %" PRIu64 " was tried on a simulated %s, and did not run there: ",
+		b->size, b->of, b->card->id);
+	fputs("what was said to fit does not; --vary finds what does\n", out);
+}
+
 void fit_remedies_print(FILE *out, const struct fit_menu *m)
 {
 	size_t width = strlen("CHANGE");
@@ -124,6 +133,8 @@ void fit_remedies_print(FILE *out, const struct fit_menu *m)
 		print_patch(out, &m->tried[i]);
 	for (size_t i = 0; i < m->n_batches; i++)
 		print_batch(out, &m->batch[i]);
+	for (size_t i = 0; i < m->n_refuted; i++)
+		print_refuted(out, &m->refuted[i]);
 }
 
 static json_t *patch_json(const struct fit_patch *p, const struct card_model *ran_on)
@@ -142,6 +153,16 @@ static json_t *batches_json(const struct fit_menu *m)
 						    J_INT("of", b->of), J_TEXT("command", b->command),
 						    J_IF(!b->command, J_VALUE("patch", patch_json(&b->patch, b->card)))));
 	}
+	return list;
+}
+
+static json_t *refuted_json(const struct fit_menu *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < m->n_refuted; i++)
+		json_array_append_new(list, JSON_OF(J_TEXT("gpu", m->refuted[i].card->id),
+						    J_INT("size", m->refuted[i].size), J_INT("of", m->refuted[i].of)));
 	return list;
 }
 
@@ -170,6 +191,7 @@ json_t *fit_remedies_json(const struct fit_menu *m)
 
 	for (size_t i = 0; i < m->n_tried; i++)
 		json_array_append_new(list, tried_json(m, &m->tried[i]));
-	return JSON_OF(J_INT("runs", m->runs->n - m->began), J_VALUE("tried", list), J_VALUE("batches", batches_json(m)),
+	return JSON_OF(J_INT("runs", m->runs->n - m->began), J_VALUE("tried", list),
+		       J_VALUE("batches", batches_json(m)), J_VALUE("refuted", refuted_json(m)),
 		       J_TEXT("not_tried", m->grows ? NULL : NOT_TRIED(m->trains)), J_TEXT("failed", m->failed));
 }

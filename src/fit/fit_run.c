@@ -127,15 +127,18 @@ static void set_environment(const struct fit_runs *r, const char *stopped)
 {
 	const char *old = getenv("PYTHONPATH");
 	char *path = old && *old ? xasprintf("%s:%s", r->modules, old) : xstrdup(r->modules);
+	char *most = r->most ? xasprintf("%u", r->most) : NULL;
 
 	setenv("PYTHONPATH", path, 1);
 	setenv("CUWHY_FIT_STEPS", r->steps, 1);
+	set_or_unset("CUWHY_FIT_MOST", most);
 	setenv(FIT_STOPPED, stopped, 1);
 	if (r->edited)
 		unsetenv("CUWHY_JOB");	/* what is written into its folder is real: the file that is edited may be there */
 	set_or_unset("CUWHY_FIT_CHANGES", r->changes);
 	set_or_unset("CUWHY_FIT_CALLS", r->calls);
 	set_or_unset("CUWHY_FIT_BATCHES", r->batches);
+	free(most);
 	free(path);
 }
 
@@ -254,6 +257,8 @@ static void read_told(struct fit_run *run, const char *path)
 
 			if (json_object_get(one, "ended") && !run->stopped)
 				read_end(run, one);
+			else if (json_integer_value(json_object_get(one, "took")) > run->took)
+				run->took = (unsigned)json_integer_value(json_object_get(one, "took"));
 			if (one)
 				json_array_append_new(run->told, one);
 		}
@@ -327,6 +332,8 @@ int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *ca
 		note_writes(r, run->folder);
 	read_told(run, stopped);
 	rc = judge_run(run, status, output, !r->changes && !r->edited && !r->other_words, e);
+	if (run->fits && !r->most)
+		r->most = run->stopped ? run->stopped : run->took;
 out:
 	free(output);
 	free(stopped);

@@ -4,6 +4,7 @@
 Python imports a module of this name at its start. This one comes first in PYTHONPATH, lets the one behind it run, and asks PyTorch
 for a call after every optimizer step. The script is not changed. CUWHY_FIT_STEPS: how many steps, "auto": until its memory has
 settled, or is known to grow. CUWHY_FIT_STOPPED: a file that is told after how many steps it ended, and whether its memory had settled by then.
+CUWHY_FIT_MOST: how many steps another run of the program has made. Then no clock decides: what is compared has made as many.
 CUWHY_FIT_CHANGES: what to change in the program while it runs (_cuwhy_changes.py beside this file).
 
 Daemons that the script starts keep these variables. They are left alone once `cuwhy fit` is over and its file is gone; a file that somebody
@@ -74,8 +75,9 @@ def tell(what):
 class Watch:
     """Counts the steps of each optimizer, and ends the process when it has seen enough."""
 
-    def __init__(self, steps, before_end=lambda: None):
+    def __init__(self, steps, before_end=lambda: None, most=0):
         self.steps, self.before_end = steps, before_end
+        self.limit = most and max(most, MOST)   # steps, instead of seconds
         self.count, self.began = {}, time.monotonic()
         self.most = (0, 0, 0)   # in use after a step, in use at all, reserved
         self.asked = {}     # by step, when the first of several optimizers has taken it
@@ -118,7 +120,13 @@ class Watch:
         self.most = tuple(map(max, now, self.most))
 
     def grows(self, done):
-        return done >= MOST and (time.monotonic() - self.began >= MOST_SECONDS or self.most[0] >= MOST_BYTES)
+        enough = done > self.limit if self.limit else time.monotonic() - self.began >= MOST_SECONDS
+        return done >= MOST and (enough or self.most[0] >= MOST_BYTES)
+
+    def end(self):
+        """The program ends by itself."""
+        if self.count:
+            tell({"took": max(self.count.values())})
 
     @staticmethod
     def stop(done, settled, asked):
@@ -189,7 +197,9 @@ def watch_program():
             finder.when("torch.nn.functional", changes.of_functions)
         atexit.register(end_changes, changes, True)
     if steps != "all":
-        watch = Watch(0 if steps == "auto" else int(steps), (lambda: end_changes(changes, False)) if changes else lambda: None)
+        watch = Watch(0 if steps == "auto" else int(steps), (lambda: end_changes(changes, False)) if changes else lambda: None,
+                      int(os.environ.get("CUWHY_FIT_MOST", "0")))
+        atexit.register(watch.end)
         finder.when("torch.optim.optimizer", lambda module: module.register_optimizer_step_post_hook(watch.step))
     sys.meta_path.insert(0, finder)
 

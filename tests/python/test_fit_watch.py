@@ -47,8 +47,8 @@ class Watched:
     def __init__(self, after, peak=lambda n: 0, reserved=lambda n: 0, seconds=0.01):
         self.figures, self.seconds = (after, peak, reserved), seconds
 
-    def end(self, steps=0):
-        """After how many steps it was ended, and whether it had settled."""
+    def end(self, steps=0, most=0):
+        """After how many steps it was ended, and whether it had settled. `most`: steps of another run."""
         module, cuda = load(), Cuda()
         clock = mock.Mock(return_value=0.0)
 
@@ -58,7 +58,7 @@ class Watched:
             stopped.append((done, settled))
 
         with mock.patch.object(module.time, "monotonic", clock), mock.patch.dict("sys.modules", {"torch": mock.Mock(cuda=cuda)}):
-            watch = module.Watch(steps)
+            watch = module.Watch(steps, most=most)
             watch.stop = stop
             for n in range(1, LONG):
                 clock.return_value += self.seconds
@@ -85,6 +85,23 @@ class FitWatch(unittest.TestCase):
         self.assertEqual(Watched(lambda n: 100 + n // 10).end(), (1001, False))
         self.assertEqual(Watched(lambda n: 100 + n // 10, seconds=3).end(), (50, False))
         self.assertEqual(Watched(lambda n: 100 + n // 30, seconds=3).end(), (12, True))     # nobody can know
+
+    def test_beside_another_run_no_clock_decides(self):
+        for seconds in (0.001, 0.01, 1, 60):
+            self.assertEqual(Watched(lambda n: 100 + n, seconds=seconds).end(most=300), (301, False))   # one that takes as many ends by itself
+            self.assertEqual(Watched(lambda n: 100 + n, seconds=seconds).end(most=12), (51, False))
+            self.assertEqual(Watched(lambda n: 100, seconds=seconds).end(most=300), (12, True))
+
+    def test_a_program_that_ends_by_itself_tells_its_steps(self):
+        module = load()
+        with mock.patch.dict("sys.modules", {"torch": mock.Mock(cuda=Cuda())}), mock.patch.object(module, "tell") as tell:
+            watch = module.Watch(0)
+            watch.end()
+            tell.assert_not_called()    # no training
+            for _ in range(7):
+                watch.step(self)
+            watch.end()
+        tell.assert_called_once_with({"took": 7})
 
     def test_a_history_that_is_full_one_day_has_settled(self):
         self.assertEqual(Watched(lambda n: 100 + min(n, 20)).end(), (23, True))

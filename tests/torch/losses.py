@@ -97,6 +97,7 @@ def source(name):
 
 def make(args):
     os.makedirs(args.make, exist_ok=True)
+    os.environ["CUWHY_WRITES_MODE"] = ""    # where writes are real nothing is tried
     rows, index = [], os.path.join(args.make, "losses.json")
     if os.path.exists(index):       # more of them
         with open(index, encoding="utf-8") as file:

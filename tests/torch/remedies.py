@@ -12,6 +12,7 @@ Without --torch, the wheel of check.py.
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,7 @@ def is_sure(card):
 class Bench:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
-        self.env = dict(os.environ, PYTHONPATH=options.torch)
+        self.env = dict(os.environ, PYTHONPATH=options.torch, CUWHY_WRITES_MODE="")     # of `make`; where writes are real nothing is tried
 
     def cuwhy(self, *words):
         return subprocess.run([os.path.join(self.options.build, "cuwhy"), *words], env=self.env, cwd=self.folder, capture_output=True, text=True, check=False)
@@ -89,7 +90,8 @@ class Bench:
     def check(self, name, program):
         self.write(name)
         found = self.fit(name)
-        remedies = found.get("remedies", {"tried": []})
+        remedies = found.get("remedies", {"tried": [], "failed": "not one was tried"})
+        assert not (program.tried or program.edited) or remedies["failed"] is None, (name, remedies["failed"], found)
         tried = {",".join(one["changes"]): one for one in remedies["tried"]}
         assert all(one["failed"] is None for one in tried.values()), (name, tried)
         assert set(program.tried) <= set(tried), (name, program.tried, set(tried))
@@ -97,6 +99,7 @@ class Bench:
         said = []
         if program.fits_as_it_is:
             said.append("as it is from %s" % self.confirm(name, "none", found["cards"]))
+        assert all(any(words in one["words"] for one in tried.values()) for words in program.words), (name, [one["words"] for one in tried.values()])
         patches = {changes: one["patch"] for changes, one in tried.items() if "patch" in one}
         assert program.edited is None or set(program.edited) == set(patches), (name, program.edited, set(patches))
         said += [self.check_patch(name, changes, patch) for changes, patch in patches.items()]
@@ -121,6 +124,16 @@ def check_batches(bench):
             assert bench.fits("batch", "none", card), batch
         said.append(str(batch["size"]))
     return "batches of %s instead of 4096" % " and ".join(said)
+
+
+def check_refuted(bench):
+    """A smaller batch with which it does not run is not offered, and that it does not is said."""
+    shutil.copy(os.path.join(HERE, "remedies_sampling.py"), bench.folder)
+    done = bench.cuwhy("fit", "--json", "--gpu", "6GiB", "--", sys.executable, "remedies_sampling.py")
+    remedies = json.loads(done.stdout)["remedies"]
+    one, = remedies["refuted"]
+    assert not remedies["batches"] and one["gpu"] == "6GiB" and one["of"] == 48 and 0 < one["size"] < 48, remedies
+    return "a batch of %d does not run" % one["size"]
 
 
 def check_try(bench):
@@ -176,7 +189,7 @@ def main():
         for name, program in remedies_programs.PROGRAMS.items():
             if not options.names or name in options.names:
                 print("ok - remedies: %s: %s" % (name, bench.check(name, program) or "nothing applies"), flush=True)
-        for name, check_one in (("batches", check_batches), ("try", check_try), ("writes", check_real_writes)):
+        for name, check_one in (("batches", check_batches), ("refuted", check_refuted), ("try", check_try), ("writes", check_real_writes)):
             if not options.names or name in options.names:
                 print("ok - remedies: %s" % check_one(bench), flush=True)
     return 0

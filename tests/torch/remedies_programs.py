@@ -3,8 +3,8 @@
 import collections
 
 # `tried`: what must be tried, and is confirmed. `never`: what would change what the program does. `edited`: what an edit must be shown for, and
-# nothing else; None: any that runs.
-Program = collections.namedtuple("Program", "text tried never fits_as_it_is edited", defaults=((), (), True, None))
+# nothing else; None: any that runs. `words`: what is said of the changes.
+Program = collections.namedtuple("Program", "text tried never fits_as_it_is edited words", defaults=((), (), True, None, ()))
 
 HEAD = """
 import contextlib, sys, torch
@@ -210,6 +210,8 @@ critic, model = Blocks(256, 4, 8).cuda().eval().requires_grad_(False), Blocks(25
 middle = Blocks(256, 4, 8).cuda().eval().requires_grad_(False)
 middle.blocks[1].register_forward_hook(lambda module, args, out: seen.append(out))
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
+with torch.no_grad():
+    critic(torch.randn(16, 256, device="cuda"))     # seen first, and not trained
 for step in range(20):
     x = torch.randn(4096, 256, device="cuda")
     out = model(x)
@@ -218,7 +220,7 @@ for step in range(20):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""", (), ("no_grad",)),
+""", (), ("no_grad",), words=("activation checkpointing of 4 Residual",)),
 
     # Losses of several batches, summed, and passed to backward together.
     "summed_losses": Program("""

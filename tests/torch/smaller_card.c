@@ -28,9 +28,9 @@ __attribute__((visibility("hidden"))) void *smaller_card_slot[COUNT];
 static int64_t total, less;
 
 /* Each exported function jumps to what its slot says. */
-#define NAME(i, n)                                                                            \
-	extern char n[];                                                                      \
-	__asm__(".text\n.globl " #n "\n.type " #n ", @function\n" #n ":\n\tendbr64\n"         \
+#define NAME(i, n) \
+	extern char n[]; \
+	__asm__(".text\n.globl " #n "\n.type " #n ", @function\n" #n ":\n\tendbr64\n" \
 		"\tjmp *smaller_card_slot+8*" #i "(%rip)\n.size " #n ", .-" #n "\n");
 #include "names.h"
 #undef NAME
@@ -113,9 +113,8 @@ static int limited_cuMemAllocPitch_v2(uint64_t *address, size_t *pitch, size_t w
 
 static int limited_cuMemCreate(uint64_t *handle, size_t bytes, const void *what, uint64_t flags)
 {
-	int (*f)(uint64_t *, size_t, const void *, uint64_t) = driver("cuMemCreate"),
-						   (*undo)(uint64_t) = driver("cuMemRelease");
-	int r = f(handle, bytes, what, flags);
+	int (*f)(uint64_t *, size_t, const void *, uint64_t) = driver("cuMemCreate");
+	int (*undo)(uint64_t) = driver("cuMemRelease"), r = f(handle, bytes, what, flags);
 
 	if (r == 0 && left() < 0) {
 		undo(*handle);
@@ -160,13 +159,18 @@ static int not_found(void)
 	return NOT_FOUND;
 }
 
-#define LIMITED(n) {#n, limited_##n}
 static const struct {
 	const char *name;
 	void *function;
-} limited[] = {LIMITED(cuMemGetInfo_v2),    LIMITED(cuDeviceTotalMem_v2), LIMITED(cuMemAlloc_v2),
-	       LIMITED(cuMemAllocPitch_v2), LIMITED(cuMemCreate),	  LIMITED(cuGetProcAddress),
-	       LIMITED(cuGetProcAddress_v2)};
+} limited[] = {
+	{"cuMemGetInfo_v2", limited_cuMemGetInfo_v2},
+	{"cuDeviceTotalMem_v2", limited_cuDeviceTotalMem_v2},
+	{"cuMemAlloc_v2", limited_cuMemAlloc_v2},
+	{"cuMemAllocPitch_v2", limited_cuMemAllocPitch_v2},
+	{"cuMemCreate", limited_cuMemCreate},
+	{"cuGetProcAddress", limited_cuGetProcAddress},
+	{"cuGetProcAddress_v2", limited_cuGetProcAddress_v2},
+};
 
 __attribute__((constructor)) static void begin(void)
 {

@@ -12,8 +12,11 @@ each other with cards of different sizes. One program has the card at a time (me
 
 A simulated card of 8 GiB and a real one that is limited to 8 GiB leave a new process nearly the same; `less` makes it exactly the same: it is what a new
 process with a context and nothing else has in use in the real one, less what it has in the simulated one.
+
+On an H200 (driver 580.159.04) cuBLAS refuses to start beside such a library (CUBLAS_STATUS_INTERNAL_ERROR): only programs without matrix products could be tried.
 """
 import argparse
+import atexit
 import ctypes
 import hashlib
 import json
@@ -22,6 +25,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -47,7 +51,10 @@ try:
         kept.append(torch.empty(64 << 20, dtype=torch.uint8, device="cuda"))
 except torch.OutOfMemoryError as error:
     said = str(error)
-print(json.dumps({"total": total, "total_asked": total_asked, "free": free, "got": len(kept) * 64, "said": said}))
+del kept[0]
+torch.cuda.empty_cache()
+torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")      # NVIDIA's libraries must work as well
+print(json.dumps({"total": total, "total_asked": total_asked, "free": free, "got": (len(kept) + 1) * 64, "said": said}))
 """
 
 
@@ -89,12 +96,12 @@ class Card:
 
     def rehearsal(self):
         """The stand-ins, with the limit in the place of the driver, which has another name there."""
-        sim, stage = os.path.join(self.build, "sim"), os.path.join(self.folder, "sim")
-        shutil.rmtree(stage, ignore_errors=True)
-        os.makedirs(stage)
+        sim, self.stage = os.path.join(self.build, "sim"), tempfile.mkdtemp(prefix="cuwhy-smaller-")
+        atexit.register(shutil.rmtree, self.stage)
+        os.mkdir(os.path.join(self.stage, "libs"))
         for file in os.listdir(sim):
-            os.symlink(os.path.join(self.folder if file == "libcuda.so.1" else sim, file), os.path.join(stage, file))
-        path = os.path.join(self.folder, "driver.so")
+            os.symlink(os.path.join(self.folder if file == "libcuda.so.1" else sim, file), os.path.join(self.stage, "libs", file))
+        path = os.path.join(self.stage, "driver.so")
         shutil.copy(os.path.join(sim, "libcuda.so.1"), path)
         return path
 
@@ -102,7 +109,7 @@ class Card:
         """What runs the command under `cuwhy run`; without options, and on a real GPU, without it."""
         if self.simulated:
             return [os.path.join(self.build, "cuwhy"), "run", "--gpu", "sim:h200", *options, "--", "env",
-                    "CUWHY_SIM_LIBS=" + os.path.join(self.folder, "sim"), *command]
+                    "CUWHY_SIM_LIBS=" + os.path.join(self.stage, "libs"), *command]
         return [os.path.join(self.build, "cuwhy"), "run", *options, "--", *command] if options else list(command)
 
     def env(self, total):
