@@ -191,6 +191,45 @@ const char *ledger_group_name(const struct ledger_line *l, enum ledger_by by, st
 
 struct ledger_group { const char *name; uint64_t bytes; };
 
+/* "activations 1.2 GiB, gradients 300.0 MiB", the largest first; one alone has no figure. */
+static const char *kinds_words(const uint64_t kind[KIND_COUNT], struct pool *pool)
+{
+	const char *words = "";
+	bool told[KIND_COUNT] = {0};
+	size_t n = 0;
+	char text[32];
+
+	for (int k = 0; k < KIND_COUNT; k++)
+		n += kind[k] > 0;
+	for (size_t i = 0; i < n; i++) {
+		int most = -1;
+
+		for (int k = 0; k < KIND_COUNT; k++)
+			if (kind[k] && !told[k] && (most < 0 || kind[k] > kind[most]))
+				most = k;
+		told[most] = true;
+		words = pool_printf(pool, "%s%s%s%s%s", words, str_if(i, ", "), ledger_kind_text((enum ledger_kind)most),
+				    str_if(n > 1, " "),
+				    n > 1 ? format_bytes(text, sizeof(text), (double)kind[most]) : "");
+	}
+	return words;
+}
+
+/* Of several models, each path begins with the class of its own. */
+static const char *module_path_shown(const struct ledger *l, const struct ledger_module *m, struct pool *pool)
+{
+	if (!m->path)
+		return "no module known";
+	if (!m->path[0])
+		return m->class_name;
+	return l->several_roots ? pool_printf(pool, "%s: %s", m->root, m->path) : m->path;
+}
+
+static const char *module_row_name(const struct ledger *l, const struct ledger_module *m, struct pool *pool)
+{
+	return pool_printf(pool, "%s  (%s)", module_path_shown(l, m, pool), kinds_words(m->kind, pool));
+}
+
 static int group_by_bytes(const void *a, const void *b)
 {
 	const struct ledger_group *x = a, *y = b;
@@ -202,6 +241,11 @@ static size_t ledger_group_lines(struct ledger_group *g, const struct ledger *l,
 {
 	size_t n = 0;
 
+	if (by == BY_MODULE) {
+		for (size_t i = 0; i < l->n_modules; i++)
+			g[i] = (struct ledger_group){module_row_name(l, &l->module[i], pool), l->module[i].bytes};
+		return l->n_modules;
+	}
 	for (size_t i = 0; i < l->n; i++) {
 		const char *name = ledger_group_name(&l->line[i], by, pool);
 		size_t k = 0;
@@ -218,9 +262,9 @@ static size_t ledger_group_lines(struct ledger_group *g, const struct ledger *l,
 
 void ledger_print(FILE *out, const struct ledger *l, enum ledger_by by, size_t lines, int width)
 {
-	static const char *const titles[] = {"line", "function", "kind", "library"};
+	static const char *const titles[] = {"line", "function", "kind", "library", "module"};
 	struct pool pool = {0};
-	struct ledger_group *g = xcalloc(l->n + 1, sizeof(*g));
+	struct ledger_group *g = xcalloc(l->n + l->n_modules + 1, sizeof(*g));
 	size_t n = ledger_group_lines(g, l, by, &pool);
 	uint64_t of = l->total_known ? l->total : sum_of_parts(l);
 
@@ -386,6 +430,24 @@ static json_t *ledger_segments_json(const struct ledger_segments *s)
 		       J_VALUE("list", fields_write_list(&segment, s->list, shown)));
 }
 
+static json_t *ledger_modules_json(const struct ledger *l)
+{
+	json_t *j = json_array();
+
+	for (size_t i = 0; i < l->n_modules; i++) {
+		const struct ledger_module *m = &l->module[i];
+		json_t *kinds = json_object();
+
+		for (int k = 0; k < KIND_COUNT; k++)
+			if (m->kind[k])
+				JSON_ADD(kinds, J_BYTES(ledger_kind_id((enum ledger_kind)k), m->kind[k]));
+		json_array_append_new(j, JSON_OF(J_TEXT("path", m->path), J_TEXT("class", m->class_name),
+						 J_TEXT("model", m->root), J_BYTES("bytes", m->bytes),
+						 J_VALUE("kinds", kinds)));
+	}
+	return j;
+}
+
 json_t *ledger_json(const struct ledger *l)
 {
 	static const char *const moments[] = {"end", "peak", "oom", "time"};
@@ -407,6 +469,7 @@ json_t *ledger_json(const struct ledger *l)
 		       J_VALUE("parts", parts),
 		       J_VALUE("kinds", kinds),
 		       J_VALUE("lines", ledger_lines_json(l->line, l->n)),
+		       J_VALUE("modules", ledger_modules_json(l)),
 		       J_BOOL("lines_complete", l->lines_complete),
 		       J_VALUE("segments", ledger_segments_json(&l->segments)),
 		       J_VALUE("pinned", JSON_OF(J_BYTES("bytes", l->pinned), J_BYTES("peak", l->pinned_peak))));

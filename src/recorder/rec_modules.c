@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * In which module of the program's model are we? The innermost method on the Python stack whose `self` is a torch.nn.Module says so.
+ *
+ * The stack's identity does not help: in a loop over layers it is the same for all of them. So `self` is read at each event, from where the last
+ * walk of the stack has found the innermost methods; for a module that is known, that is five loads.
+ *
+ * Each module has a number, and a name by which the next one around it reaches it; that is read once, while the module runs and so is alive. An
+ * address proves nothing later: the module may be gone, and another one be there. Up to Python 3.12, each dictionary says when it was last
+ * changed, in a count that is never the same for two of them; as long as that of the module's attributes is the same, so is the module. Where
+ * it is not, and now and then where Python has no such count, the name is read again. If it is another one, that is another module; and if
+ * the memory of both cannot be told apart, the recording says so.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rec_python_bytecode.h"
+#include "rec_segment.h"
+
+#define INDEX		8192u	/* a power of two */
+#define PROBES		16u
+#define TYPES		128u	/* likewise */
+#define OUTWARD		24u	/* methods that are looked at, from the innermost on */
+#define NESTED		24u	/* modules around a new one */
+#define TRIES		8u	/* to find out who has a module that nobody seemed to have */
+#define SOON_TICKS	((uint64_t)1 << 24)	/* some milliseconds: a name is not read again before */
+#define LATE_TICKS	((uint64_t)1 << 37)	/* a minute or so */
+
+struct known {
+	const char *self, *type;
+	uint64_t mark;			/* module_mark() */
+	uint64_t checked, every;	/* ticks: when its name was read, and for how long that counts */
+	uint8_t tries;
+	bool trusted;			/* for a while its name was not read again although it might have changed */
+};
+
+HOT_DATA static struct {
+	_Atomic uint32_t generation;	/* of the recording that all this belongs to */
+	struct cw_module *list;		/* in the recording */
+	uint32_t n;
+	bool off;
+} modules;
+static struct known known[CW_MODULES];
+static _Atomic uint16_t index_of[INDEX];	/* by address */
+static _Atomic uint64_t types[TYPES];		/* addresses of types, and in their low bits: */
+enum verdict { NOT_SEEN, OTHER, MODULE, CELL };
+
+static struct spin modules_lock;
+LOCK_LISTED(modules, modules_lock);
+
+static inline const char *word_at(const char *from)
+{
+	const char *v;
+
+	memcpy(&v, from, sizeof(v));
+	return (const char *)((uintptr_t)v & ~7ul);	/* 3.14 tags references */
+}
+
+static __attribute__((noinline)) enum verdict judge_type(const char *type)
+{
+	enum module_found found = type == py.f.cell_type ? MODULE_IS_NONE : module_check(type);
+	enum verdict v = type == py.f.cell_type ? CELL : found == MODULE_IS ? MODULE : OTHER;
+
+	if (found != MODULE_UNREADABLE)
+		atomic_store_explicit(&types[(uintptr_t)type >> 4 & (TYPES - 1)], (uintptr_t)type | v, memory_order_relaxed);
+	return v;
+}
+
+static inline enum verdict verdict_of(const char *type)
+{
+	uint64_t v = atomic_load_explicit(&types[(uintptr_t)type >> 4 & (TYPES - 1)], memory_order_relaxed);
+
+	return likely((v & ~7ul) == (uintptr_t)type) ? (enum verdict)(v & 7) : judge_type(type);
+}
+
+/* The `self` of a link if it is a module; NULL: it is something else. */
+static inline const char *self_of(const struct py_chain *c, uint32_t link, const char **type)
+{
+	const char *self = word_at(c->link[link].frame + py_bytecode.locals);
+	enum verdict v;
+
+	if (unlikely(!self))
+		return NULL;
+	*type = word_at(self + PY_TYPE);
+	v = verdict_of(*type);
+	if (unlikely(v == CELL)) {
+		self = word_at(self + PY_CELL_OF);
+		if (!self)
+			return NULL;
+		*type = word_at(self + PY_TYPE);
+		v = verdict_of(*type);
+	}
+	return likely(v == MODULE) ? self : NULL;
+}
+
+static inline uint32_t place_of(const char *self)
+{
+	return (uint32_t)((uintptr_t)self * 0x9e3779b97f4a7c15ull >> 40) & (INDEX - 1);
+}
+
+/* Its number, or 0 and where it would be. */
+static inline uint32_t find(const char *self, uint32_t *place)
+{
+	uint32_t at = place_of(self), n;
+
+	for (uint32_t i = 0; i < PROBES; i++, at = (at + 1) & (INDEX - 1)) {
+		*place = at;
+		n = atomic_load_explicit(&index_of[at], memory_order_acquire);
+		if (!n || known[n].self == self)
+			return n;
+	}
+	*place = INDEX;
+	return 0;
+}
+
+static bool start(void)
+{
+	if (modules.generation == rec.generation)
+		return !modules.off;
+	memset(index_of, 0, sizeof(index_of));
+	modules.n = 1;
+	modules.list = chunk_new(CW_CHUNK_MODULES, CW_MODULES * sizeof(*modules.list), 0);
+	modules.off = !modules.list;
+	atomic_store(&modules.generation, rec.generation);
+	return !modules.off;
+}
+
+/* Still what it was called, by a module of the same class, which is still called what it was called? */
+static bool is_still(uint32_t n)
+{
+	for (unsigned depth = 0; depth < NESTED; depth++) {
+		uint32_t parent = modules.list[n].parent;
+		const char *type;
+
+		if (!parent)
+			return true;
+		if (!rec_read_memory(&type, known[parent].self + PY_TYPE, sizeof(type)) || type != known[parent].type ||
+		    module_name(known[parent].self, known[n].self) != modules.list[n].name)
+			return false;
+		n = parent;
+	}
+	return false;
+}
+
+/* Who has it: the innermost module around it in which it is found. */
+static void find_parent(uint32_t n, uint32_t outer)
+{
+	for (unsigned i = 0; outer && outer != n && i < NESTED; i++, outer = modules.list[outer].parent) {
+		uint32_t name = module_name(known[outer].self, known[n].self);
+
+		if (name) {
+			modules.list[n].name = name;
+			shared_set(&modules.list[n].parent, outer);
+			return;
+		}
+	}
+}
+
+static uint32_t add(const char *self, const char *type, uint64_t mark, uint32_t outer, uint32_t place)
+{
+	uint32_t n = modules.n, class_name = n < CW_MODULES && place < INDEX ? module_class(type) : 0;
+
+	if (!class_name)
+		return 0;
+	known[n] = (struct known){.self = self, .type = type, .mark = mark, .checked = rec_ticks(), .every = SOON_TICKS};
+	modules.list[n].ticks = known[n].checked;
+	modules.list[n].address = (uintptr_t)self;
+	find_parent(n, outer);
+	shared_set(&modules.list[n].class_name, class_name);
+	modules.n++;
+	atomic_store_explicit(&index_of[place], (uint16_t)n, memory_order_release);
+	return n;
+}
+
+/* A module that is known, but something has changed, or it was long ago. 0: it is not that one. */
+static uint32_t check(uint32_t n, const char *type, uint64_t mark)
+{
+	struct known *k = &known[n];
+	uint64_t now = rec_ticks();
+
+	if (k->type == type && now - k->checked < SOON_TICKS) {
+		k->trusted = true;
+		return n;
+	}
+	if (k->type == type && is_still(n)) {
+		k->every = k->every < LATE_TICKS ? 2 * k->every : k->every;
+		k->checked = now;
+		k->mark = mark;
+		k->trusted = false;
+		return n;
+	}
+	if (k->trusted)
+		shared_set(&modules.list[n].flags, modules.list[n].flags | CW_MODULE_UNSURE);
+	return 0;
+}
+
+static uint32_t module_at(const struct py_chain *c, uint32_t link, unsigned depth);
+
+/* Under the lock. */
+static uint32_t learn(const struct py_chain *c, uint32_t link, const char *self, const char *type, unsigned depth)
+{
+	uint64_t mark = module_mark(self, type);
+	uint32_t place, n, outer;
+
+	if (!start())
+		return 0;
+	n = find(self, &place);
+	if (n && known[n].mark == mark && known[n].type == type && (mark & 1 || rec_ticks() - known[n].checked < known[n].every) &&
+	    (modules.list[n].parent || known[n].tries >= TRIES))
+		return n;
+	outer = depth < NESTED ? module_at(c, c->kept[link - 1].method, depth + 1) : 0;
+	if (n && (known[n].mark != mark || known[n].type != type || !(mark & 1)))
+		n = check(n, type, mark);
+	if (n && !modules.list[n].parent && outer && outer != n && known[n].tries < TRIES) {
+		known[n].tries++;
+		find_parent(n, outer);
+	}
+	return n ? n : add(self, type, mark, outer, place);
+}
+
+/* The number of the innermost module from this link on; methods of it around it are itself. */
+static uint32_t module_at(const struct py_chain *c, uint32_t link, unsigned depth)
+{
+	const char *self, *type;
+
+	for (unsigned i = 0; link && i < OUTWARD; i++, link = c->kept[link - 1].method) {
+		self = self_of(c, link, &type);
+		if (!self)
+			continue;
+		while (link > 1 && c->kept[link - 1].method && self_of(c, c->kept[link - 1].method, &type) == self)
+			link = c->kept[link - 1].method;
+		type = word_at(self + PY_TYPE);
+		return learn(c, link, self, type, depth);
+	}
+	return 0;
+}
+
+static __attribute__((noinline)) uint32_t module_slowly(struct py_chain *c, uint32_t link)
+{
+	int saved = errno;
+	uint32_t n = 0;
+
+	if (spin_try(&modules_lock)) {
+		n = module_at(c, link, 0);
+		spin_done(&modules_lock);
+	}
+	errno = saved;
+	return n;
+}
+
+/* It has just been walked. */
+HOT uint32_t module_here(struct rec_thread *t)
+{
+	struct py_chain *c = &t->chain;
+	const char *self = NULL, *type;
+	uint32_t n, place, link = c->kept[c->n].method;
+	uint64_t mark;
+
+	for (unsigned i = 0; link && i < OUTWARD; i++, link = c->kept[link - 1].method) {
+		self = self_of(c, link, &type);
+		if (likely(self))
+			break;
+	}
+	if (!link || !self)
+		return 0;
+	mark = module_mark(self, type);
+	if (likely(self == t->module.self && mark == t->module.mark && t->module.generation == rec.generation))
+		return t->module.number;
+	n = modules.generation == rec.generation ? find(self, &place) : 0;
+	if (!n || known[n].mark != mark || known[n].type != type || !(mark & 1) || !modules.list[n].parent)
+		n = module_slowly(c, link);
+	t->module.self = n ? self : NULL;
+	t->module.mark = mark;
+	t->module.generation = rec.generation;
+	t->module.number = (uint16_t)n;
+	return n;
+}

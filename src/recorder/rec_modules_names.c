@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What modules are called, from their objects: classes, dictionaries of attributes, texts.
+ *
+ * This happens once for each module. The GIL may be another thread's, which may change what is read: so all of it is read with care, and a
+ * dictionary that is in the middle of a change has no names.
+ */
+#include <string.h>
+
+#include "rec_python_bytecode.h"
+
+#define MANAGED_DICT	(1ull << 4)
+#define INLINE_VALUES	(1ull << 2)
+#define MRO_MAX		64u
+#define ENTRIES_MAX	4096u
+
+#define TREE_MAX	512u	/* modules below one that are looked at */
+#define NAME_MAX	160u
+#define TEXT_MAX	64u
+
+struct dict { const char *first, *values; uint64_t n; unsigned stride; };
+
+struct heap { uint16_t keys, names; };
+
+static struct heap heap_of(void)
+{
+	static const uint16_t where[][13] = {
+#define HEAP(minor, ...) {minor, __VA_ARGS__},
+#include "kb/python_layouts.def"
+	};
+
+	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
+		if (where[i][0] == py.l.minor)
+			return (struct heap){where[i][2], where[i][5]};
+	return (struct heap){0, 0};
+}
+
+static bool word(const char *from, const char **to)
+{
+	return (uintptr_t)from >= 4096 && rec_read_memory(to, from, sizeof(*to));
+}
+
+static bool number(const char *from, uint64_t *to)
+{
+	return (uintptr_t)from >= 4096 && rec_read_memory(to, from, sizeof(*to));
+}
+
+bool code_is_method(const char *code)
+{
+	uint16_t at = heap_of().names;
+	const char *names, *first;
+	char text[16];
+	int64_t n;
+
+	if (!at || !code_locals(code))
+		return false;
+	memcpy(&names, code + at, sizeof(names));
+	if (!names)
+		return false;
+	memcpy(&n, names + PY_COUNT, sizeof(n));
+	if (n < 1)
+		return false;
+	memcpy(&first, names + PY_TUPLE_ITEMS, sizeof(first));
+	return python_string(first, text, sizeof(text)) && strcmp(text, "self") == 0;
+}
+
+/* A C string; what is behind it may be no memory. */
+static bool text_at(const char *from, char *to, size_t size)
+{
+	for (size_t n = 0; n + 1 < size; n++) {
+		if (!rec_read_memory(&to[n], from + n, 1))
+			return false;
+		if (!to[n])
+			return n > 0;
+	}
+	to[size - 1] = '\0';
+	return true;
+}
+
+enum module_found module_check(const char *type)
+{
+	const char *mro, *item[MRO_MAX], *name;
+	uint64_t n, flags;
+	char text[7];
+
+	if (!word(type + PY_TYPE_MRO, &mro) || !number(mro + PY_COUNT, &n) || !number(type + PY_TYPE_FLAGS, &flags))
+		return MODULE_UNREADABLE;
+	n = n < MRO_MAX ? n : MRO_MAX;
+	if (py.l.minor >= 11 && !(flags & MANAGED_DICT))
+		return MODULE_IS_NONE;
+	if (!rec_read_memory(item, mro + PY_TUPLE_ITEMS, n * sizeof(*item)))
+		return MODULE_UNREADABLE;
+	for (uint64_t i = 0; i < n; i++)
+		if (word(item[i] + PY_TYPE_NAME, &name) && rec_read_memory(text, name, sizeof(text)) && memcmp(text, "Module", sizeof(text)) == 0)
+			return MODULE_IS;
+	return MODULE_IS_NONE;
+}
+
+uint32_t module_class(const char *type)
+{
+	char text[TEXT_MAX];
+	const char *name;
+
+	return word(type + PY_TYPE_NAME, &name) && text_at(name, text, sizeof(text)) ? intern_string(text, strlen(text)) : 0;
+}
+
+/* Only plain names: a key may be anybody's data. */
+static bool key_text(const char *key, char *to, size_t size)
+{
+	char head[64];
+	const char *type;
+	uint32_t state;
+	int64_t n;
+
+	if (!rec_read_memory(head, key, py.l.ascii_data))
+		return false;
+	memcpy(&type, head + PY_TYPE, sizeof(type));
+	memcpy(&n, head + PY_STRING_LENGTH, sizeof(n));
+	memcpy(&state, head + PY_STRING_STATE, sizeof(state));
+	if (type != py.f.unicode_type || (state & 96) != 96 || n < 1 || (uint64_t)n >= size ||
+	    !rec_read_memory(to, key + py.l.ascii_data, (size_t)n))
+		return false;
+	to[n] = '\0';
+	return true;
+}
+
+/* Keys and values lie side by side; the values of a dictionary that shares its keys are elsewhere. As pyheap.c reads it from outside. */
+static bool entries_of(const char *keys, const char *values, struct dict *d)
+{
+	bool old = py.l.minor < 11;
+	uint8_t sizes[3];
+	uint64_t size;
+
+	if ((uintptr_t)keys < 4096 || !rec_read_memory(sizes, keys + PY_KEYS_SIZES, sizeof(sizes)) ||
+	    !number(keys + (old ? PY_KEYS_ENTRIES_OLD : PY_KEYS_ENTRIES), &d->n) || d->n > ENTRIES_MAX)
+		return false;
+	d->values = values;
+	d->stride = old || !sizes[2] ? 24 : 16;
+	if (!old) {
+		d->first = keys + PY_KEYS_INDICES + (sizes[1] < 40 ? 1ull << sizes[1] : 0);
+		return true;
+	}
+	if (!number(keys + PY_KEYS_SIZES, &size))
+		return false;
+	d->first = keys + PY_KEYS_INDICES_OLD + size * (size <= 0xff ? 1 : size <= 0xffff ? 2 : 4);
+	return true;
+}
+
+static bool dict_at(const char *dict, struct dict *d)
+{
+	const char *keys, *values, *type;
+
+	if (!word(dict + PY_TYPE, &type) || !word(dict + PY_DICT_KEYS, &keys) || !word(dict + PY_DICT_VALUES, &values))
+		return false;
+	return entries_of(keys, values && py.l.minor >= 13 ? values + PY_VALUES_FIRST : values, d);
+}
+
+static const char *dict_word(const char *object, const char *type)
+{
+	uint64_t at = 0;
+	const char *dict;
+
+	if (py.l.minor >= 11)
+		return word(object - PY_DICT_BEFORE, &dict) ? dict : NULL;
+	return number(type + PY_TYPE_DICT_AT, &at) && at >= 16 && at < 4096 && word(object + at, &dict) ? dict : NULL;
+}
+
+static bool attributes_of(const char *object, const char *type, struct dict *d)
+{
+	const char *dict = dict_word(object, type), *keys, *values = NULL;
+	uint64_t flags, basic;
+
+	if (dict && !((uintptr_t)dict & 1))
+		return dict_at(dict, d);
+	if (py.l.minor < 11 || !word(type + heap_of().keys, &keys) || !number(type + PY_TYPE_FLAGS, &flags))
+		return false;
+	if (py.l.minor == 11 && !word(object - PY_VALUES_BEFORE, &values))
+		return false;
+	if (py.l.minor == 12)
+		values = dict ? dict + 1 : NULL;
+	if (py.l.minor >= 13 && flags & INLINE_VALUES && number(type + PY_TYPE_BASIC, &basic) && basic < 4096)
+		values = object + basic + PY_VALUES_FIRST;
+	return values && entries_of(keys, values, d);
+}
+
+static bool entry_at(const struct dict *d, uint64_t i, const char **key, const char **value)
+{
+	const char *both[2];
+
+	if (!rec_read_memory(both, d->first + i * d->stride + d->stride - 16, sizeof(both)))
+		return false;
+	*key = both[0];
+	*value = both[1];
+	return !d->values || word(d->values + 8 * i, value);
+}
+
+/* The dictionary of the modules that a module has. */
+static bool modules_of(const char *module, struct dict *d)
+{
+	static const char *_Atomic name;	/* "_modules", a text that PyTorch's code has */
+	const char *type, *key, *value, *known = name;
+	struct dict own;
+	char text[16];
+
+	if (!word(module + PY_TYPE, &type) || !attributes_of(module, type, &own))
+		return false;
+	for (uint64_t i = 0; i < own.n; i++) {
+		if (!entry_at(&own, i, &key, &value))
+			return false;
+		if (!key || !value || (key != known && (!key_text(key, text, sizeof(text)) || strcmp(text, "_modules") != 0)))
+			continue;
+		name = key;
+		return dict_at(value, d);
+	}
+	return false;
+}
+
+struct tree {
+	uint32_t n;
+	struct { const char *object, *key; uint32_t of; } at[TREE_MAX];	/* `of` the one that has it; number 0 is the first */
+};
+
+static uint32_t path_to(const struct tree *t, uint32_t i)
+{
+	char path[NAME_MAX], text[TEXT_MAX];
+	size_t at = sizeof(path) - 1, n;
+
+	path[at] = '\0';
+	for (; i; i = t->at[i].of) {
+		if (!key_text(t->at[i].key, text, sizeof(text)))
+			return 0;
+		n = strlen(text);
+		if (at < n + 1)
+			return 0;
+		at -= n;
+		memcpy(path + at, text, n);
+		path[--at] = '.';
+	}
+	return path[at] ? intern_string(path + at + 1, sizeof(path) - at - 2) : 0;
+}
+
+/* Nearest first: containers, which are not called themselves, are between the two. */
+uint32_t module_name(const char *in, const char *module)
+{
+	static struct tree t;		/* under the lock of rec_modules.c */
+	struct dict d;
+
+	t.n = 1;
+	t.at[0].object = in;
+	for (uint32_t of = 0; of < t.n; of++) {
+		if (!modules_of(t.at[of].object, &d))
+			continue;
+		for (uint64_t i = 0; i < d.n && t.n < TREE_MAX; i++) {
+			const char *key, *value;
+
+			if (!entry_at(&d, i, &key, &value))
+				break;
+			if (!key || !value || value == py.none)
+				continue;
+			t.at[t.n].object = value;
+			t.at[t.n].key = key;
+			t.at[t.n].of = of;
+			if (value == module)
+				return path_to(&t, t.n);
+			t.n++;
+		}
+	}
+	return 0;
+}
+
