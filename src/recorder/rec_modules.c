@@ -21,15 +21,15 @@
 #define TYPES		128u	/* likewise */
 #define OUTWARD		24u	/* methods that are looked at, from the innermost on */
 #define NESTED		24u	/* modules around a new one */
-#define TRIES		8u	/* to find out who has a module that nobody seemed to have */
+#define FIRST_TICKS	((uint64_t)1 << 16)	/* some ten microseconds */
 #define SOON_TICKS	((uint64_t)1 << 24)	/* some milliseconds: a name is not read again before */
 #define LATE_TICKS	((uint64_t)1 << 37)	/* a minute or so */
 
 struct known {
 	const char *self, *type;
 	uint64_t mark;			/* module_mark() */
-	uint64_t checked, every;	/* ticks: when its name was read, and for how long that counts */
-	uint8_t tries;
+	uint64_t checked, every;	/* ticks: when its name was read, and how long it counts */
+	uint64_t until;			/* the end of that; where nothing else can become known, there is none */
 	bool trusted;			/* for a while its name was not read again although it might have changed */
 };
 
@@ -155,42 +155,59 @@ static void find_parent(uint32_t n, uint32_t outer)
 	}
 }
 
+/* What has a parent, and a mark that is no other module's, keeps its name as long as its mark. */
+static void set_until(uint32_t n, uint64_t now)
+{
+	struct known *k = &known[n];
+
+	k->checked = now;
+	k->until = k->mark & 1 && modules.list[n].parent ? UINT64_MAX : now + k->every;
+	k->every = k->every < LATE_TICKS ? 2 * k->every : k->every;
+}
+
 static uint32_t add(const char *self, const char *type, uint64_t mark, uint32_t outer, uint32_t place)
 {
 	uint32_t n = modules.n, class_name = n < CW_MODULES && place < INDEX ? module_class(type) : 0;
 
 	if (!class_name)
 		return 0;
-	known[n] = (struct known){.self = self, .type = type, .mark = mark, .checked = rec_ticks(), .every = SOON_TICKS};
-	modules.list[n].ticks = known[n].checked;
+	known[n] = (struct known){.self = self, .type = type, .mark = mark, .every = FIRST_TICKS};
+	modules.list[n].ticks = rec_ticks();
 	modules.list[n].address = (uintptr_t)self;
 	find_parent(n, outer);
+	set_until(n, modules.list[n].ticks);
 	shared_set(&modules.list[n].class_name, class_name);
 	modules.n++;
 	atomic_store_explicit(&index_of[place], (uint16_t)n, memory_order_release);
 	return n;
 }
 
-/* A module that is known, but something has changed, or it was long ago. 0: it is not that one. */
-static uint32_t check(uint32_t n, const char *type, uint64_t mark)
+/* A module that is known, but something has changed, or it was long ago. False: it is not that one. */
+static bool is_the_same(uint32_t n, const char *type, uint64_t mark, uint64_t now)
 {
 	struct known *k = &known[n];
-	uint64_t now = rec_ticks();
 
+	if (k->type == type && k->mark == mark && mark & 1)
+		return true;
 	if (k->type == type && now - k->checked < SOON_TICKS) {
 		k->trusted = true;
-		return n;
+		return true;
 	}
 	if (k->type == type && is_still(n)) {
-		k->every = k->every < LATE_TICKS ? 2 * k->every : k->every;
-		k->checked = now;
 		k->mark = mark;
 		k->trusted = false;
-		return n;
+		set_until(n, now);
+		return true;
 	}
 	if (k->trusted)
 		shared_set(&modules.list[n].flags, modules.list[n].flags | CW_MODULE_UNSURE);
-	return 0;
+	return false;
+}
+
+static inline bool is_known(uint32_t n, const char *type, uint64_t mark)
+{
+	return known[n].mark == mark && known[n].type == type &&
+	       (likely(known[n].until == UINT64_MAX) || rec_ticks() < known[n].until);
 }
 
 static uint32_t module_at(const struct py_chain *c, uint32_t link, unsigned depth);
@@ -198,23 +215,23 @@ static uint32_t module_at(const struct py_chain *c, uint32_t link, unsigned dept
 /* Under the lock. */
 static uint32_t learn(const struct py_chain *c, uint32_t link, const char *self, const char *type, unsigned depth)
 {
-	uint64_t mark = module_mark(self, type);
+	uint64_t mark = module_mark(self, type), now;
 	uint32_t place, n, outer;
 
 	if (!start())
 		return 0;
 	n = find(self, &place);
-	if (n && known[n].mark == mark && known[n].type == type && (mark & 1 || rec_ticks() - known[n].checked < known[n].every) &&
-	    (modules.list[n].parent || known[n].tries >= TRIES))
+	if (n && is_known(n, type, mark))
 		return n;
+	now = rec_ticks();
 	outer = depth < NESTED ? module_at(c, c->kept[link - 1].method, depth + 1) : 0;
-	if (n && (known[n].mark != mark || known[n].type != type || !(mark & 1)))
-		n = check(n, type, mark);
-	if (n && !modules.list[n].parent && outer && outer != n && known[n].tries < TRIES) {
-		known[n].tries++;
+	if (!n || !is_the_same(n, type, mark, now))
+		return add(self, type, mark, outer, place);
+	if (!modules.list[n].parent && outer && outer != n)
 		find_parent(n, outer);
-	}
-	return n ? n : add(self, type, mark, outer, place);
+	if (now >= known[n].until)
+		set_until(n, now);
+	return n;
 }
 
 /* The number of the innermost module from this link on; methods of it around it are itself. */
@@ -266,9 +283,9 @@ HOT uint32_t module_here(struct rec_thread *t)
 	if (likely(self == t->module.self && mark == t->module.mark && t->module.generation == rec.generation))
 		return t->module.number;
 	n = modules.generation == rec.generation ? find(self, &place) : 0;
-	if (!n || known[n].mark != mark || known[n].type != type || !(mark & 1) || !modules.list[n].parent)
+	if (!n || !is_known(n, type, mark))
 		n = module_slowly(c, link);
-	t->module.self = n ? self : NULL;
+	t->module.self = n && mark & 1 ? self : NULL;
 	t->module.mark = mark;
 	t->module.generation = rec.generation;
 	t->module.number = (uint16_t)n;

@@ -26,7 +26,7 @@ import meter  # noqa: E402
 import stats  # noqa: E402
 
 WARM, REPEATS = 3000, 4
-OPERATIONS = ("add", "new", "item")
+OPERATIONS = ("add", "new", "item", "module")
 SAMPLES = {"line_note", "epochs_moment", "set_moment", "rec_clock_mark", "rec_mono_ns", "note_moments", "epochs_keep"}
 SIMULATED = {"unknown_read", "read_entry"}      # asked for by the simulated GPU only
 
@@ -49,7 +49,31 @@ def loops(torch):
         for _ in range(count):
             mark()
             x.sum().item()
-    return {"add": add, "new": new, "item": item}
+
+    class Plus(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.what = 1
+
+        def forward(self, value):
+            return value + self.what
+
+    class Two(torch.nn.Module):
+        """Each of its layers in turn: another module than the last one."""
+
+        def __init__(self):
+            super().__init__()
+            self.layers = torch.nn.ModuleList([Plus(), Plus()])
+
+        def forward(self, value, number):
+            return self.layers[number % 2](value)
+
+    def module(count, mark):
+        two, y = Two(), x
+        for number in range(count):
+            mark()
+            y = two(y, number)
+    return {"add": add, "new": new, "item": item, "module": module}
 
 
 def step_through(helper, operation, state, folder):
@@ -95,7 +119,7 @@ class Operation:
 def run(build, state, operation, helper, folder):
     """The operation, or why there is none."""
     sim = os.path.join(build, "sim")
-    command, variables = [os.path.join(build, "cuwhy"), "run", "--gpu", "sim:h200", "--"], {}
+    command, variables = [os.path.join(build, "cuwhy"), "run", "--gpu", "sim:h200", "--writes", "real", "--"], {}
     if state == "asleep":
         command = []
         variables = {"CUWHY_SIM": "h200", "CUWHY_SIM_LIBS": sim, "LD_LIBRARY_PATH": sim,
