@@ -7,8 +7,8 @@
  * Each module has a number, and a name by which the next one around it reaches it; that is read once, while the module runs and so is alive. An
  * address proves nothing later: the module may be gone, and another one be there. Up to Python 3.12, each dictionary says when it was last
  * changed, in a count that is never the same for two of them; as long as that of the module's attributes is the same, so is the module. Where
- * it is not, and now and then where Python has no such count, the name is read again. If it is another one, that is another module; and if
- * the memory of both cannot be told apart, the recording says so.
+ * it is not, or Python has no such count, the name is read again. If it is another one, that is another module; and if the memory of both
+ * cannot be told apart, the recording says so. All names are read again now and then, since a module may be given to another one.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,14 +22,15 @@
 #define OUTWARD		24u	/* methods that are looked at, from the innermost on */
 #define NESTED		24u	/* modules around a new one */
 #define FIRST_TICKS	((uint64_t)1 << 16)	/* some ten microseconds */
-#define SOON_TICKS	((uint64_t)1 << 24)	/* some milliseconds: a name is not read again before */
-#define LATE_TICKS	((uint64_t)1 << 37)	/* a minute or so */
+#define HASTY_TICKS	((uint64_t)1 << 24)	/* some milliseconds */
+#define SOON_TICKS	((uint64_t)1 << 26)
+#define LATE_TICKS	((uint64_t)1 << 36)	/* half a minute or so */
 
 struct known {
 	const char *self, *type;
 	uint64_t mark;			/* module_mark() */
 	uint64_t checked, every;	/* ticks: when its name was read, and how long it counts */
-	uint64_t until;			/* the end of that; where nothing else can become known, there is none */
+	uint64_t until;			/* the end of that */
 	bool trusted;			/* for a while its name was not read again although it might have changed */
 };
 
@@ -155,14 +156,16 @@ static void find_parent(uint32_t n, uint32_t outer)
 	}
 }
 
-/* What has a parent, and a mark that is no other module's, keeps its name as long as its mark. */
+/* How long what was read counts: longer and longer. */
 static void set_until(uint32_t n, uint64_t now)
 {
 	struct known *k = &known[n];
 
+	if (modules.list[n].parent && k->mark & 1 && k->every < SOON_TICKS)
+		k->every = SOON_TICKS;
 	k->checked = now;
-	k->until = k->mark & 1 && modules.list[n].parent ? UINT64_MAX : now + k->every;
-	k->every = k->every < LATE_TICKS ? 2 * k->every : k->every;
+	k->until = now + k->every;
+	k->every = k->every < LATE_TICKS ? 4 * k->every : k->every;
 }
 
 static uint32_t add(const char *self, const char *type, uint64_t mark, uint32_t outer, uint32_t place)
@@ -189,14 +192,13 @@ static bool is_the_same(uint32_t n, const char *type, uint64_t mark, uint64_t no
 
 	if (k->type == type && k->mark == mark && mark & 1)
 		return true;
-	if (k->type == type && now - k->checked < SOON_TICKS) {
+	if (k->type == type && now - k->checked < HASTY_TICKS) {
 		k->trusted = true;
 		return true;
 	}
 	if (k->type == type && is_still(n)) {
 		k->mark = mark;
 		k->trusted = false;
-		set_until(n, now);
 		return true;
 	}
 	if (k->trusted)
@@ -204,10 +206,9 @@ static bool is_the_same(uint32_t n, const char *type, uint64_t mark, uint64_t no
 	return false;
 }
 
-static inline bool is_known(uint32_t n, const char *type, uint64_t mark)
+static inline bool is_known(uint32_t n, const char *type, uint64_t mark, uint64_t now)
 {
-	return known[n].mark == mark && known[n].type == type &&
-	       (likely(known[n].until == UINT64_MAX) || rec_ticks() < known[n].until);
+	return known[n].mark == mark && known[n].type == type && now < known[n].until;
 }
 
 static uint32_t module_at(const struct py_chain *c, uint32_t link, unsigned depth);
@@ -221,16 +222,17 @@ static uint32_t learn(const struct py_chain *c, uint32_t link, const char *self,
 	if (!start())
 		return 0;
 	n = find(self, &place);
-	if (n && is_known(n, type, mark))
-		return n;
 	now = rec_ticks();
+	if (n && is_known(n, type, mark, now))
+		return n;
 	outer = depth < NESTED ? module_at(c, c->kept[link - 1].method, depth + 1) : 0;
 	if (!n || !is_the_same(n, type, mark, now))
 		return add(self, type, mark, outer, place);
-	if (!modules.list[n].parent && outer && outer != n)
+	if (now < known[n].until)
+		return n;
+	if (!modules.list[n].parent || !is_still(n))	/* it is the same one, and somebody else has it now */
 		find_parent(n, outer);
-	if (now >= known[n].until)
-		set_until(n, now);
+	set_until(n, now);
 	return n;
 }
 
@@ -283,9 +285,9 @@ HOT uint32_t module_here(struct rec_thread *t)
 	if (likely(self == t->module.self && mark == t->module.mark && t->module.generation == rec.generation))
 		return t->module.number;
 	n = modules.generation == rec.generation ? find(self, &place) : 0;
-	if (!n || !is_known(n, type, mark))
+	if (!n || !is_known(n, type, mark, rec_ticks()))
 		n = module_slowly(c, link);
-	t->module.self = n && mark & 1 ? self : NULL;
+	t->module.self = n && mark & 1 && modules.list[n].parent ? self : NULL;
 	t->module.mark = mark;
 	t->module.generation = rec.generation;
 	t->module.number = (uint16_t)n;

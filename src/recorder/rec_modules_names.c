@@ -12,7 +12,7 @@
 #define INLINE_VALUES	(1ull << 2)
 #define MRO_MAX		64u
 #define ENTRIES_MAX	4096u
-
+#define AT_ONCE		32u
 #define TREE_MAX	512u	/* modules below one that are looked at */
 #define NAME_MAX	160u
 #define TEXT_MAX	64u
@@ -182,35 +182,62 @@ static bool attributes_of(const char *object, const char *type, struct dict *d)
 	return values && entries_of(keys, values, d);
 }
 
-static bool entry_at(const struct dict *d, uint64_t i, const char **key, const char **value)
-{
-	const char *both[2];
+/* Entries, some of them read at once. */
+struct entries {
+	const struct dict *d;
+	uint64_t next, from, to;	/* from, to: those in `both` */
+	const char *both[AT_ONCE][2], *value[AT_ONCE];
+};
 
-	if (!rec_read_memory(both, d->first + i * d->stride + d->stride - 16, sizeof(both)))
+static bool read_entries(struct entries *e)
+{
+	const struct dict *d = e->d;
+	const char *raw[3 * AT_ONCE];
+	uint64_t n = d->n - e->next < AT_ONCE ? d->n - e->next : AT_ONCE, words = d->stride / 8;
+
+	if (!rec_read_memory(raw, d->first + e->next * d->stride, n * d->stride) ||
+	    (d->values && !rec_read_memory(e->value, d->values + 8 * e->next, n * 8)))
 		return false;
-	*key = both[0];
-	*value = both[1];
-	return !d->values || word(d->values + 8 * i, value);
+	for (uint64_t i = 0; i < n; i++) {
+		e->both[i][0] = raw[i * words + words - 2];
+		e->both[i][1] = d->values ? e->value[i] : raw[i * words + words - 1];
+	}
+	e->from = e->next;
+	e->to = e->next + n;
+	return true;
 }
 
-/* The dictionary of the modules that a module has. */
+static bool next_entry(struct entries *e, const char **key, const char **value)
+{
+	for (; e->next < e->d->n; e->next++) {
+		if (e->next >= e->to && !read_entries(e))
+			return false;
+		*key = e->both[e->next - e->from][0];
+		*value = e->both[e->next - e->from][1];
+		if (*key && *value)
+			return e->next++, true;
+	}
+	return false;
+}
+
+/* The dictionary of the modules that a module has. Keys are compared as texts only until PyTorch's own text is known. */
 static bool modules_of(const char *module, struct dict *d)
 {
-	static const char *_Atomic name;	/* "_modules", a text that PyTorch's code has */
-	const char *type, *key, *value, *known = name;
+	static const char *_Atomic name;
+	const char *type, *key, *value;
 	struct dict own;
 	char text[16];
 
 	if (!word(module + PY_TYPE, &type) || !attributes_of(module, type, &own))
 		return false;
-	for (uint64_t i = 0; i < own.n; i++) {
-		if (!entry_at(&own, i, &key, &value))
-			return false;
-		if (!key || !value || (key != known && (!key_text(key, text, sizeof(text)) || strcmp(text, "_modules") != 0)))
-			continue;
-		name = key;
-		return dict_at(value, d);
-	}
+	for (struct entries e = {.d = &own}; name && next_entry(&e, &key, &value);)
+		if (key == name)
+			return dict_at(value, d);
+	for (struct entries e = {.d = &own}; !name && next_entry(&e, &key, &value);)
+		if (key_text(key, text, sizeof(text)) && strcmp(text, "_modules") == 0) {
+			name = key;
+			return dict_at(value, d);
+		}
 	return false;
 }
 
@@ -242,6 +269,7 @@ static uint32_t path_to(const struct tree *t, uint32_t i)
 uint32_t module_name(const char *in, const char *module)
 {
 	static struct tree t;		/* under the lock of rec_modules.c */
+	const char *key, *value;
 	struct dict d;
 
 	t.n = 1;
@@ -249,12 +277,8 @@ uint32_t module_name(const char *in, const char *module)
 	for (uint32_t of = 0; of < t.n; of++) {
 		if (!modules_of(t.at[of].object, &d))
 			continue;
-		for (uint64_t i = 0; i < d.n && t.n < TREE_MAX; i++) {
-			const char *key, *value;
-
-			if (!entry_at(&d, i, &key, &value))
-				break;
-			if (!key || !value || value == py.none)
+		for (struct entries e = {.d = &d}; t.n < TREE_MAX && next_entry(&e, &key, &value);) {
+			if (value == py.none)
 				continue;
 			t.at[t.n].object = value;
 			t.at[t.n].key = key;
