@@ -221,7 +221,11 @@ struct rec_thread {			/* what every call touches comes first */
 	uint32_t n_copies;
 	struct unread_copy copies[REC_COPIES];	/* to the host, started and not waited for: guard mode looks at them then */
 	struct { uint64_t launches; uint32_t stack, n; } found;	/* kernels it looked up from one line, and launched none since */
-	struct { const void *self; uint64_t mark; uint32_t generation; uint16_t number; } module;	/* the last one (rec_modules.c) */
+	struct {			/* the last one (rec_modules.c) */
+		const void *self;
+		uint64_t mark;
+		uint32_t generation, number;
+	} module;
 	const struct rec_thread *forward;	/* whose nodes those of forward_nodes are, as of: */
 	const struct cw_ring *forward_of;
 	struct py_turns turns;

@@ -20,18 +20,17 @@
 #define PROBES		16u
 #define TYPES		128u	/* likewise */
 #define OUTWARD		24u	/* methods that are looked at, from the innermost on */
+#define VARIABLES	64u	/* of an optimizer's method that are looked at */
 #define NESTED		24u	/* modules around a new one */
 #define FIRST_TICKS	((uint64_t)1 << 16)	/* some ten microseconds */
-#define HASTY_TICKS	((uint64_t)1 << 24)	/* some milliseconds */
 #define SOON_TICKS	((uint64_t)1 << 26)
 #define LATE_TICKS	((uint64_t)1 << 36)	/* half a minute or so */
 
 struct known {
 	const char *self, *type;
 	uint64_t mark;			/* module_mark() */
-	uint64_t checked, every;	/* ticks: when its name was read, and how long it counts */
-	uint64_t until;			/* the end of that */
-	bool trusted;			/* for a while its name was not read again although it might have changed */
+	uint64_t every, until;		/* ticks: for how long its name counts, and the end of that */
+	struct module_birth birth;
 };
 
 HOT_DATA static struct {
@@ -42,8 +41,8 @@ HOT_DATA static struct {
 } modules;
 static struct known known[CW_MODULES];
 static _Atomic uint16_t index_of[INDEX];	/* by address */
-static _Atomic uint64_t types[TYPES];		/* addresses of types, and in their low bits: */
-enum verdict { NOT_SEEN, OTHER, MODULE, CELL };
+static _Atomic uint64_t types[TYPES];		/* addresses of types, and in their low bits what they are */
+_Static_assert(PYTHON_CELL < 8, "it is in the low bits");
 
 static struct spin modules_lock;
 LOCK_LISTED(modules, modules_lock);
@@ -56,41 +55,67 @@ static inline const char *word_at(const char *from)
 	return (const char *)((uintptr_t)v & ~7ul);	/* 3.14 tags references */
 }
 
-static __attribute__((noinline)) enum verdict judge_type(const char *type)
+static __attribute__((noinline)) enum torch_class judge_type(const char *type)
 {
-	enum module_found found = type == py.f.cell_type ? MODULE_IS_NONE : module_check(type);
-	enum verdict v = type == py.f.cell_type ? CELL : found == MODULE_IS ? MODULE : OTHER;
+	enum torch_class v = type == py.f.cell_type ? PYTHON_CELL : torch_class_of(type);
 
-	if (found != MODULE_UNREADABLE)
+	if (v != TORCH_UNREADABLE)
 		atomic_store_explicit(&types[(uintptr_t)type >> 4 & (TYPES - 1)], (uintptr_t)type | v, memory_order_relaxed);
 	return v;
 }
 
-static inline enum verdict verdict_of(const char *type)
+static inline enum torch_class class_of(const char *type)
 {
 	uint64_t v = atomic_load_explicit(&types[(uintptr_t)type >> 4 & (TYPES - 1)], memory_order_relaxed);
 
-	return likely((v & ~7ul) == (uintptr_t)type) ? (enum verdict)(v & 7) : judge_type(type);
+	return likely((v & ~7ul) == (uintptr_t)type) ? (enum torch_class)(v & 7) : judge_type(type);
+}
+
+/* A variable of a frame and its type, or what it holds for functions inside; NULL: it has no value. */
+static inline const char *variable(const char *at, const char **type, enum torch_class *class)
+{
+	const char *v = word_at(at);
+
+	*class = TORCH_NONE;
+	if (unlikely(!v))
+		return NULL;
+	*type = word_at(v + PY_TYPE);
+	*class = class_of(*type);
+	if (likely(*class != PYTHON_CELL))
+		return v;
+	v = word_at(v + PY_CELL_OF);
+	if (v) {
+		*type = word_at(v + PY_TYPE);
+		*class = class_of(*type);
+	}
+	return v;
 }
 
 /* The `self` of a link if it is a module; NULL: it is something else. */
 static inline const char *self_of(const struct py_chain *c, uint32_t link, const char **type)
 {
-	const char *self = word_at(c->link[link].frame + py_bytecode.locals);
-	enum verdict v;
+	enum torch_class class;
+	const char *self = variable(c->link[link].frame + py_bytecode.locals, type, &class);
 
-	if (unlikely(!self))
-		return NULL;
-	*type = word_at(self + PY_TYPE);
-	v = verdict_of(*type);
-	if (unlikely(v == CELL)) {
-		self = word_at(self + PY_CELL_OF);
-		if (!self)
-			return NULL;
-		*type = word_at(self + PY_TYPE);
-		v = verdict_of(*type);
+	return class == TORCH_MODULE ? self : NULL;
+}
+
+/* A method of an optimizer: the module whose parameter is the only one among its variables. */
+static __attribute__((noinline)) uint32_t module_of_state(const struct py_chain *c, uint32_t link)
+{
+	uint32_t n = LOOPS_LOCALS(c->kept[link].loops);
+	const char *parameter = NULL, *type, *v;
+	enum torch_class class;
+
+	for (uint32_t i = 1; i < n && i < VARIABLES; i++) {
+		v = variable(c->link[link].frame + py_bytecode.locals + 8 * (size_t)i, &type, &class);
+		if (class != TORCH_PARAMETER || v == parameter)
+			continue;
+		if (parameter)
+			return 0;
+		parameter = v;
 	}
-	return likely(v == MODULE) ? self : NULL;
+	return parameter && modules.generation == rec.generation ? parameter_module(parameter) : 0;
 }
 
 static inline uint32_t place_of(const char *self)
@@ -118,6 +143,7 @@ static bool start(void)
 	if (modules.generation == rec.generation)
 		return !modules.off;
 	memset(index_of, 0, sizeof(index_of));
+	parameters_forget();
 	modules.n = 1;
 	modules.list = chunk_new(CW_CHUNK_MODULES, CW_MODULES * sizeof(*modules.list), 0);
 	modules.off = !modules.list;
@@ -163,7 +189,8 @@ static void set_until(uint32_t n, uint64_t now)
 
 	if (modules.list[n].parent && k->mark & 1 && k->every < SOON_TICKS)
 		k->every = SOON_TICKS;
-	k->checked = now;
+	parameters_learn(n, k->self);
+	k->birth = module_birth(k->self);
 	k->until = now + k->every;
 	k->every = k->every < LATE_TICKS ? 4 * k->every : k->every;
 }
@@ -186,22 +213,17 @@ static uint32_t add(const char *self, const char *type, uint64_t mark, uint32_t 
 }
 
 /* A module that is known, but something has changed, or it was long ago. False: it is not that one. */
-static bool is_the_same(uint32_t n, const char *type, uint64_t mark, uint64_t now)
+static bool is_the_same(uint32_t n, const char *type, uint64_t mark)
 {
 	struct known *k = &known[n];
 
 	if (k->type == type && k->mark == mark && mark & 1)
 		return true;
-	if (k->type == type && now - k->checked < HASTY_TICKS) {
-		k->trusted = true;
-		return true;
-	}
-	if (k->type == type && is_still(n)) {
+	if (k->type == type && (module_is_born(k->self, &k->birth) || is_still(n))) {
 		k->mark = mark;
-		k->trusted = false;
 		return true;
 	}
-	if (k->trusted)
+	if (!(k->mark & 1))
 		shared_set(&modules.list[n].flags, modules.list[n].flags | CW_MODULE_UNSURE);
 	return false;
 }
@@ -226,7 +248,7 @@ static uint32_t learn(const struct py_chain *c, uint32_t link, const char *self,
 	if (n && is_known(n, type, mark, now))
 		return n;
 	outer = depth < NESTED ? module_at(c, c->kept[link - 1].method, depth + 1) : 0;
-	if (!n || !is_the_same(n, type, mark, now))
+	if (!n || !is_the_same(n, type, mark))
 		return add(self, type, mark, outer, place);
 	if (now < known[n].until)
 		return n;
@@ -270,16 +292,19 @@ static __attribute__((noinline)) uint32_t module_slowly(struct py_chain *c, uint
 HOT uint32_t module_here(struct rec_thread *t)
 {
 	struct py_chain *c = &t->chain;
+	enum torch_class class = TORCH_NONE;
 	const char *self = NULL, *type;
 	uint32_t n, place, link = c->kept[c->n].method;
 	uint64_t mark;
 
 	for (unsigned i = 0; link && i < OUTWARD; i++, link = c->kept[link - 1].method) {
-		self = self_of(c, link, &type);
-		if (likely(self))
+		self = variable(c->link[link].frame + py_bytecode.locals, &type, &class);
+		if (likely(class == TORCH_MODULE))
 			break;
+		if (unlikely(class == TORCH_OPTIMIZER))
+			return module_of_state(c, link);
 	}
-	if (!link || !self)
+	if (!link || class != TORCH_MODULE)
 		return 0;
 	mark = module_mark(self, type);
 	if (likely(self == t->module.self && mark == t->module.mark && t->module.generation == rec.generation))
@@ -290,6 +315,6 @@ HOT uint32_t module_here(struct rec_thread *t)
 	t->module.self = n && mark & 1 && modules.list[n].parent ? self : NULL;
 	t->module.mark = mark;
 	t->module.generation = rec.generation;
-	t->module.number = (uint16_t)n;
+	t->module.number = n;
 	return n;
 }

@@ -76,23 +76,29 @@ static bool text_at(const char *from, char *to, size_t size)
 	return true;
 }
 
-enum module_found module_check(const char *type)
+static enum torch_class class_named(const char *name, uint64_t flags)
 {
+	if (strcmp(name, "Module") == 0)
+		return py.l.minor < 11 || flags & MANAGED_DICT ? TORCH_MODULE : TORCH_NONE;
+	return strcmp(name, "Optimizer") == 0 ? TORCH_OPTIMIZER : strcmp(name, "Parameter") == 0 ? TORCH_PARAMETER : TORCH_NONE;
+}
+
+enum torch_class torch_class_of(const char *type)
+{
+	enum torch_class found = TORCH_NONE;
 	const char *mro, *item[MRO_MAX], *name;
 	uint64_t n, flags;
-	char text[7];
+	char text[16];
 
 	if (!word(type + PY_TYPE_MRO, &mro) || !number(mro + PY_COUNT, &n) || !number(type + PY_TYPE_FLAGS, &flags))
-		return MODULE_UNREADABLE;
+		return TORCH_UNREADABLE;
 	n = n < MRO_MAX ? n : MRO_MAX;
-	if (py.l.minor >= 11 && !(flags & MANAGED_DICT))
-		return MODULE_IS_NONE;
 	if (!rec_read_memory(item, mro + PY_TUPLE_ITEMS, n * sizeof(*item)))
-		return MODULE_UNREADABLE;
-	for (uint64_t i = 0; i < n; i++)
-		if (word(item[i] + PY_TYPE_NAME, &name) && rec_read_memory(text, name, sizeof(text)) && memcmp(text, "Module", sizeof(text)) == 0)
-			return MODULE_IS;
-	return MODULE_IS_NONE;
+		return TORCH_UNREADABLE;
+	for (uint64_t i = 0; i < n && found == TORCH_NONE; i++)
+		if (word(item[i] + PY_TYPE_NAME, &name) && text_at(name, text, sizeof(text)))
+			found = class_named(text, flags);
+	return found;
 }
 
 uint32_t module_class(const char *type)
@@ -220,25 +226,60 @@ static bool next_entry(struct entries *e, const char **key, const char **value)
 	return false;
 }
 
-/* The dictionary of the modules that a module has. Keys are compared as texts only until PyTorch's own text is known. */
-static bool modules_of(const char *module, struct dict *d)
+/* An attribute of a module; NULL = none. Keys are compared as texts only until PyTorch's own text for it is known. */
+struct attribute { const char *name; const char *_Atomic key; };
+static struct attribute modules_name = {.name = "_modules"}, parameters_name = {.name = "_parameters"};
+
+static const char *attribute_of(const char *module, struct attribute *a)
 {
-	static const char *_Atomic name;
-	const char *type, *key, *value;
+	const char *type, *key, *value, *known = a->key;
 	struct dict own;
 	char text[16];
 
 	if (!word(module + PY_TYPE, &type) || !attributes_of(module, type, &own))
-		return false;
-	for (struct entries e = {.d = &own}; name && next_entry(&e, &key, &value);)
-		if (key == name)
-			return dict_at(value, d);
-	for (struct entries e = {.d = &own}; !name && next_entry(&e, &key, &value);)
-		if (key_text(key, text, sizeof(text)) && strcmp(text, "_modules") == 0) {
-			name = key;
-			return dict_at(value, d);
-		}
-	return false;
+		return NULL;
+	for (struct entries e = {.d = &own}; next_entry(&e, &key, &value);) {
+		if (known ? key != known : !key_text(key, text, sizeof(text)) || strcmp(text, a->name) != 0)
+			continue;
+		a->key = key;
+		return value;
+	}
+	return NULL;
+}
+
+static bool modules_of(const char *module, struct dict *d)
+{
+	const char *dict = attribute_of(module, &modules_name);
+
+	return dict && dict_at(dict, d);
+}
+
+struct module_birth module_birth(const char *module)
+{
+	struct module_birth b = {.dict = py.l.minor <= 12 ? attribute_of(module, &modules_name) : NULL};
+
+	if (b.dict && !number(b.dict + PY_DICT_VERSION, &b.version))
+		b.version = 0;
+	return b;
+}
+
+bool module_is_born(const char *module, const struct module_birth *so)
+{
+	struct module_birth b = so->version ? module_birth(module) : (struct module_birth){0};
+
+	return b.version && b.dict == so->dict && b.version == so->version;
+}
+
+void module_parameters(const char *module, parameter_seen *each, void *with)
+{
+	const char *dict = attribute_of(module, &parameters_name), *key, *value;
+	struct dict d;
+
+	if (!dict || !dict_at(dict, &d))
+		return;
+	for (struct entries e = {.d = &d}; next_entry(&e, &key, &value);)
+		if (value != py.none && !each(value, dict, with))
+			return;
 }
 
 struct tree {

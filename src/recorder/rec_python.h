@@ -152,10 +152,24 @@ struct raw_frame { const char *code, *frame; uint64_t instr; };
 bool code_is_method(const char *code);
 
 /* What a module is called by the one around it, read from their objects with care (rec_modules_names.c). */
-enum module_found { MODULE_IS_NONE, MODULE_IS, MODULE_UNREADABLE };
-enum module_found module_check(const char *type);	/* is a class derived from torch.nn.Module? */
+enum torch_class { TORCH_UNREADABLE, TORCH_NONE, TORCH_MODULE, TORCH_OPTIMIZER, TORCH_PARAMETER, PYTHON_CELL };
+enum torch_class torch_class_of(const char *type);	/* what is it derived from? */
 uint32_t module_class(const char *type);		/* its name: off of a cw_string */
 uint32_t module_name(const char *in, const char *module);	/* off of a cw_string; 0: it is not in that one */
+
+/* A dictionary that a module has all its life, and when that last changed: up to Python 3.12, no other module has both. */
+struct module_birth { const char *dict; uint64_t version; };
+struct module_birth module_birth(const char *module);
+bool module_is_born(const char *module, const struct module_birth *so);
+
+/* Its parameters, one after the other, as long as `each` says so. `dict`: where they are. */
+typedef bool parameter_seen(const char *parameter, const char *dict, void *with);
+void module_parameters(const char *module, parameter_seen *each, void *with);
+
+/* Whose parameter it is (rec_modules_parameters.c). */
+void parameters_forget(void);
+void parameters_learn(uint32_t module, const char *self);	/* under the lock of rec_modules.c */
+uint32_t parameter_module(const char *parameter);		/* 0 = not known */
 
 /* Changes when an attribute of the module does, and, if it is odd, is never that of another module. The module is alive. */
 static inline uint64_t module_mark(const char *module, const char *type)

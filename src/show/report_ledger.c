@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/term.h"
+#include "case/module_groups.h"
 #include "cuwhy/format.h"
 #include "find/memory/over_time.h"
 #include "read/recording/trace.h"
@@ -69,6 +70,36 @@ static void wrap_parts(struct wrap *w, const struct ledger *l)
 	}
 }
 
+static const char *module_words(const char *name, uint64_t modules, const uint64_t *kind, struct pool *pool)
+{
+	const char *many = modules > 1 ? pool_printf(pool, "%llu modules, ", (unsigned long long)modules) : "";
+
+	return pool_printf(pool, "%s  (%s%s)", name ? name : "no module known", many, module_kinds_words(kind, pool));
+}
+
+static const char *module_group_words(const struct module_group *g, struct pool *pool)
+{
+	return module_words(g->name, g->modules, g->kind, pool);
+}
+
+static void wrap_modules(struct wrap *w, const struct ledger *l, size_t most)
+{
+	struct pool pool = {0};
+	struct module_group *g;
+	size_t n = l->modules_known ? module_groups(&g, l, &pool) : 0;
+	char text[32];
+
+	for (size_t i = 0, put = 0; i < n && put < most; i++) {
+		if (!g[i].name)
+			continue;
+		if (!put++)
+			wrap_text(w, "the biggest modules:");
+		wrap_printf(w, "%-10s  %s", format_bytes(text, sizeof(text), (double)g[i].bytes),
+			    module_group_words(&g[i], &pool));
+	}
+	pool_release(&pool);
+}
+
 void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines)
 {
 	struct pool pool = {0};
@@ -88,6 +119,7 @@ void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines)
 		wrap_printf(w, "%-10s  %s  (%s)", format_bytes(text, sizeof(text), (double)x->bytes),
 			    ledger_line_name(x, &pool), line_details(x, &pool));
 	}
+	wrap_modules(w, l, lines);
 	if (l->segments.n_pins && l->part[PART_CACHE_USED])
 		wrap_printf(w, "'cuwhy memory' shows the segments of PyTorch and which lines keep them");
 	pool_release(&pool);
@@ -191,45 +223,6 @@ const char *ledger_group_name(const struct ledger_line *l, enum ledger_by by, st
 
 struct ledger_group { const char *name; uint64_t bytes; };
 
-/* "activations 1.2 GiB, gradients 300.0 MiB", the largest first; one alone has no figure. */
-static const char *kinds_words(const uint64_t kind[KIND_COUNT], struct pool *pool)
-{
-	const char *words = "";
-	bool told[KIND_COUNT] = {0};
-	size_t n = 0;
-	char text[32];
-
-	for (int k = 0; k < KIND_COUNT; k++)
-		n += kind[k] > 0;
-	for (size_t i = 0; i < n; i++) {
-		int most = -1;
-
-		for (int k = 0; k < KIND_COUNT; k++)
-			if (kind[k] && !told[k] && (most < 0 || kind[k] > kind[most]))
-				most = k;
-		told[most] = true;
-		words = pool_printf(pool, "%s%s%s%s%s", words, str_if(i, ", "), ledger_kind_text((enum ledger_kind)most),
-				    str_if(n > 1, " "),
-				    n > 1 ? format_bytes(text, sizeof(text), (double)kind[most]) : "");
-	}
-	return words;
-}
-
-/* Of several models, each path begins with the class of its own. */
-static const char *module_path_shown(const struct ledger *l, const struct ledger_module *m, struct pool *pool)
-{
-	if (!m->path)
-		return "no module known";
-	if (!m->path[0])
-		return m->class_name;
-	return l->several_roots ? pool_printf(pool, "%s: %s", m->root, m->path) : m->path;
-}
-
-static const char *module_row_name(const struct ledger *l, const struct ledger_module *m, struct pool *pool)
-{
-	return pool_printf(pool, "%s  (%s)", module_path_shown(l, m, pool), kinds_words(m->kind, pool));
-}
-
 static int group_by_bytes(const void *a, const void *b)
 {
 	const struct ledger_group *x = a, *y = b;
@@ -237,15 +230,24 @@ static int group_by_bytes(const void *a, const void *b)
 	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
+/* Modules that are alike are one row, unless all of them are to be shown. */
+static size_t ledger_group_modules(struct ledger_group *g, const struct ledger *l, size_t rows, struct pool *pool)
+{
+	struct module_group *alike;
+	size_t n = l->n_modules > rows ? module_groups(&alike, l, pool) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		g[i] = (struct ledger_group){module_group_words(&alike[i], pool), alike[i].bytes};
+	for (size_t i = 0; !n && i < l->n_modules; i++)
+		g[i] = (struct ledger_group){module_words(module_name_shown(l, &l->module[i], pool), 1, l->module[i].kind, pool),
+					     l->module[i].bytes};
+	return n ? n : l->n_modules;
+}
+
 static size_t ledger_group_lines(struct ledger_group *g, const struct ledger *l, enum ledger_by by, struct pool *pool)
 {
 	size_t n = 0;
 
-	if (by == BY_MODULE) {
-		for (size_t i = 0; i < l->n_modules; i++)
-			g[i] = (struct ledger_group){module_row_name(l, &l->module[i], pool), l->module[i].bytes};
-		return l->n_modules;
-	}
 	for (size_t i = 0; i < l->n; i++) {
 		const char *name = ledger_group_name(&l->line[i], by, pool);
 		size_t k = 0;
@@ -265,7 +267,7 @@ void ledger_print(FILE *out, const struct ledger *l, enum ledger_by by, size_t l
 	static const char *const titles[] = {"line", "function", "kind", "library", "module"};
 	struct pool pool = {0};
 	struct ledger_group *g = xcalloc(l->n + l->n_modules + 1, sizeof(*g));
-	size_t n = ledger_group_lines(g, l, by, &pool);
+	size_t n = by == BY_MODULE ? ledger_group_modules(g, l, lines, &pool) : ledger_group_lines(g, l, by, &pool);
 	uint64_t of = l->total_known ? l->total : sum_of_parts(l);
 
 	ledger_print_parts(out, l, width);
