@@ -223,7 +223,7 @@ struct rec_thread {			/* what every call touches comes first */
 	struct { uint64_t launches; uint32_t stack, n; } found;	/* kernels it looked up from one line, and launched none since */
 	struct {			/* the last one (rec_modules.c) */
 		const void *self;
-		uint64_t mark;
+		uint64_t mark, until;
 		uint32_t generation, number;
 	} module;
 	const struct rec_thread *forward;	/* whose nodes those of forward_nodes are, as of: */
@@ -430,8 +430,9 @@ static inline uint32_t stack_before(void)		/* as of this thread's last walk */
 	return rec_self->chain.off ? rec_self->chain.off | CW_FREED_AFTER : 0;
 }
 
-/* After stack_here(), if that found one: the number of the innermost module, an index into MODULES; 0 = none (rec_modules.c). */
-uint32_t module_here(struct rec_thread *t);
+/* After stack_here(), if that found one: the number of the innermost module, an index into MODULES; 0 = none (rec_modules.c). `ticks`: now, or 0
+ * where the clock is not read: then no name is too old. */
+uint32_t module_here(struct rec_thread *t, uint64_t ticks);
 
 /* Turns of loops (rec_turns.c): as of this thread's last walk. */
 void turns_start(void);

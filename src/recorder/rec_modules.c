@@ -24,7 +24,8 @@
 #define NESTED		24u	/* modules around a new one */
 #define FIRST_TICKS	((uint64_t)1 << 16)	/* some ten microseconds */
 #define SOON_TICKS	((uint64_t)1 << 26)
-#define LATE_TICKS	((uint64_t)1 << 36)	/* half a minute or so */
+#define LATE_TICKS	((uint64_t)1 << 36)	/* half a minute or so; without a mark that is no other module's: */
+#define EARLY_TICKS	((uint64_t)1 << 33)
 
 struct known {
 	const char *self, *type;
@@ -168,9 +169,10 @@ static bool is_still(uint32_t n)
 	return false;
 }
 
-/* Who has it: the innermost module around it in which it is found. */
+/* Who has it: the innermost module around it in which it is found, or none of them. */
 static void find_parent(uint32_t n, uint32_t outer)
 {
+	shared_set(&modules.list[n].parent, 0);
 	for (unsigned i = 0; outer && outer != n && i < NESTED; i++, outer = modules.list[outer].parent) {
 		uint32_t name = module_name(known[outer].self, known[n].self);
 
@@ -192,7 +194,7 @@ static void set_until(uint32_t n, uint64_t now)
 	parameters_learn(n, k->self);
 	k->birth = module_birth(k->self);
 	k->until = now + k->every;
-	k->every = k->every < LATE_TICKS ? 4 * k->every : k->every;
+	k->every = k->every < (k->mark & 1 ? LATE_TICKS : EARLY_TICKS) ? 4 * k->every : k->every;
 }
 
 static uint32_t add(const char *self, const char *type, uint64_t mark, uint32_t outer, uint32_t place)
@@ -289,7 +291,7 @@ static __attribute__((noinline)) uint32_t module_slowly(struct py_chain *c, uint
 }
 
 /* It has just been walked. */
-HOT uint32_t module_here(struct rec_thread *t)
+HOT uint32_t module_here(struct rec_thread *t, uint64_t ticks)
 {
 	struct py_chain *c = &t->chain;
 	enum torch_class class = TORCH_NONE;
@@ -307,12 +309,14 @@ HOT uint32_t module_here(struct rec_thread *t)
 	if (!link || class != TORCH_MODULE)
 		return 0;
 	mark = module_mark(self, type);
-	if (likely(self == t->module.self && mark == t->module.mark && t->module.generation == rec.generation))
+	if (likely(self == t->module.self && mark == t->module.mark && ticks < t->module.until &&
+		   t->module.generation == rec.generation))
 		return t->module.number;
 	n = modules.generation == rec.generation ? find(self, &place) : 0;
-	if (!n || !is_known(n, type, mark, rec_ticks()))
+	if (!n || !is_known(n, type, mark, ticks))
 		n = module_slowly(c, link);
-	t->module.self = n && mark & 1 && modules.list[n].parent ? self : NULL;
+	t->module.self = n ? self : NULL;
+	t->module.until = known[n].until;
 	t->module.mark = mark;
 	t->module.generation = rec.generation;
 	t->module.number = n;

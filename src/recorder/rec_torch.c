@@ -380,7 +380,7 @@ EXPORT HOT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
 		ring_ahead(r, node, sizeof(*node));
 		node->seq_low = (uint32_t)n;
 		node->stack = stack_here();
-		*module_of_node(r, n) = (uint16_t)(node->stack ? module_here(rec_self) : 0);
+		*module_of_node(r, n) = (uint16_t)(node->stack ? module_here(rec_self, 0) : 0);
 		r->head = n + 1;
 	}
 	shared_add(&rec.h->n_nodes, 1);
