@@ -222,7 +222,7 @@ struct rec_thread {			/* what every call touches comes first */
 	struct unread_copy copies[REC_COPIES];	/* to the host, started and not waited for: guard mode looks at them then */
 	struct { uint64_t launches; uint32_t stack, n; } found;	/* kernels it looked up from one line, and launched none since */
 	struct {			/* the last one (rec_modules.c) */
-		const void *self;
+		const char *self, *type;
 		uint64_t mark, until;
 		uint32_t generation, number;
 	} module;

@@ -290,6 +290,13 @@ static __attribute__((noinline)) uint32_t module_slowly(struct py_chain *c, uint
 	return n;
 }
 
+/* The same one as at the last event? */
+static inline bool is_last(const struct rec_thread *t, const char *self, uint64_t ticks)
+{
+	return self && self == t->module.self && word_at(self + PY_TYPE) == t->module.type && ticks < t->module.until &&
+	       t->module.generation == rec.generation && module_mark(self, t->module.type) == t->module.mark;
+}
+
 /* It has just been walked. */
 HOT uint32_t module_here(struct rec_thread *t, uint64_t ticks)
 {
@@ -299,6 +306,8 @@ HOT uint32_t module_here(struct rec_thread *t, uint64_t ticks)
 	uint32_t n, place, link = c->kept[c->n].method;
 	uint64_t mark;
 
+	if (link && likely(is_last(t, word_at(c->link[link].frame + py_bytecode.locals), ticks)))
+		return t->module.number;
 	for (unsigned i = 0; link && i < OUTWARD; i++, link = c->kept[link - 1].method) {
 		self = variable(c->link[link].frame + py_bytecode.locals, &type, &class);
 		if (likely(class == TORCH_MODULE))
@@ -309,13 +318,11 @@ HOT uint32_t module_here(struct rec_thread *t, uint64_t ticks)
 	if (!link || class != TORCH_MODULE)
 		return 0;
 	mark = module_mark(self, type);
-	if (likely(self == t->module.self && mark == t->module.mark && ticks < t->module.until &&
-		   t->module.generation == rec.generation))
-		return t->module.number;
 	n = modules.generation == rec.generation ? find(self, &place) : 0;
 	if (!n || !is_known(n, type, mark, ticks))
 		n = module_slowly(c, link);
 	t->module.self = n ? self : NULL;
+	t->module.type = type;
 	t->module.until = known[n].until;
 	t->module.mark = mark;
 	t->module.generation = rec.generation;
