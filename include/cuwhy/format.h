@@ -43,7 +43,8 @@
 	X(5, ALLOCATIONS, "live allocations: struct cw_allocation[], addr 0 = free") \
 	X(6, LAUNCHES,    "one thread's ring: struct cw_ring, then struct cw_launch[]") \
 	X(7, CALLS,       "one thread's ring: struct cw_ring, then struct cw_call[]") \
-	X(8, NODES,       "one thread's autograd nodes: struct cw_ring, then struct cw_node[], then the module of each: uint16_t[]") \
+	X(8, NODES, \
+	  "one thread's autograd nodes: struct cw_ring, then struct cw_node[], then the module of each: uint16_t[]") \
 	X(9, STRING_INDEX, "the recorder's own hash table; not for reading")         \
 	X(10, GRAPHS,     "launches captured into a graph, kept as long as the graph: like LAUNCHES") \
 	X(11, BLOCKS,     "live blocks of PyTorch's allocator: like ALLOCATIONS")    \

@@ -121,8 +121,8 @@ const char *module_kinds_words(const uint64_t kind[KIND_COUNT], struct pool *poo
 			if (kind[k] && !told[k] && (most < 0 || kind[k] > kind[most]))
 				most = k;
 		told[most] = true;
-		words = pool_printf(pool, "%s%s%s%s%s", words, str_if(i, ", "), ledger_kind_text((enum ledger_kind)most),
-				    str_if(n > 1, " "),
+		words = pool_printf(pool, "%s%s%s%s%s", words, str_if(i, ", "),
+				    ledger_kind_text((enum ledger_kind)most), str_if(n > 1, " "),
 				    n > 1 ? format_bytes(text, sizeof(text), (double)kind[most]) : "");
 	}
 	return words;

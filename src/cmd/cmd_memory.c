@@ -67,8 +67,9 @@ static const struct opt_usage usage = {
 };
 
 static const struct opt options[] = {
-	{"by", 0, "WHAT", "line (default), function, kind, library or module; of a snapshot line, function, stream or pool",
-	 NULL, &given.by},
+	{"by", 0, "WHAT",
+	 "line (default), function, kind, library or module; of a snapshot line, function, stream or pool", NULL,
+	 &given.by},
 	{"at", 0, "WHEN",
 	 "oom (default, if memory ran out), peak (default otherwise), end, or a time like 12.5s; A,B: both", NULL,
 	 &given.at},

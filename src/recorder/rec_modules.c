@@ -61,7 +61,8 @@ static __attribute__((noinline)) enum torch_class judge_type(const char *type)
 	enum torch_class v = type == py.f.cell_type ? PYTHON_CELL : torch_class_of(type);
 
 	if (v != TORCH_UNREADABLE)
-		atomic_store_explicit(&types[(uintptr_t)type >> 4 & (TYPES - 1)], (uintptr_t)type | v, memory_order_relaxed);
+		atomic_store_explicit(&types[(uintptr_t)type >> 4 & (TYPES - 1)], (uintptr_t)type | v,
+				      memory_order_relaxed);
 	return v;
 }
 

@@ -106,7 +106,8 @@ uint32_t module_class(const char *type)
 	char text[TEXT_MAX];
 	const char *name;
 
-	return word(type + PY_TYPE_NAME, &name) && text_at(name, text, sizeof(text)) ? intern_string(text, strlen(text)) : 0;
+	return word(type + PY_TYPE_NAME, &name) && text_at(name, text, sizeof(text)) ? intern_string(text, strlen(text))
+										     : 0;
 }
 
 /* Only plain names: a key may be anybody's data. */
@@ -331,4 +332,3 @@ uint32_t module_name(const char *in, const char *module)
 	}
 	return 0;
 }
-

@@ -239,8 +239,9 @@ static size_t ledger_group_modules(struct ledger_group *g, const struct ledger *
 	for (size_t i = 0; i < n; i++)
 		g[i] = (struct ledger_group){module_group_words(&alike[i], pool), alike[i].bytes};
 	for (size_t i = 0; !n && i < l->n_modules; i++)
-		g[i] = (struct ledger_group){module_words(module_name_shown(l, &l->module[i], pool), 1, l->module[i].kind, pool),
-					     l->module[i].bytes};
+		g[i] = (struct ledger_group){
+			module_words(module_name_shown(l, &l->module[i], pool), 1, l->module[i].kind, pool),
+			l->module[i].bytes};
 	return n ? n : l->n_modules;
 }
 

@@ -45,7 +45,8 @@ static const char *text(const struct trace *t, uint32_t off, struct pool *pool)
 static bool is_wrapper(const char *name, const char *class_of_parent)
 {
 	static const char *const names[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"},
-				*const classes[] = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"};
+				 *const classes[] = {"DistributedDataParallel", "DataParallel",
+						     "FullyShardedDataParallel"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
