@@ -825,7 +825,8 @@ static void modules__that_differ_in_their_number_are_one(void **state)
 	assert_int_equal(module_groups(&g, &l, &pool), 5);
 	assert_int_equal(g[0].modules, 2);
 	assert_int_equal(g[0].bytes, 30);
-	assert_string_equal(module_kinds_words(g[0].kind, &pool), "gradients 20 bytes, activations, for backward 10 bytes");
+	assert_string_equal(module_kinds_words(g[0].kind, &pool),
+			    "gradients 20 bytes, activations, for backward 10 bytes");
 	for (size_t i = 0; i < 4; i++)
 		assert_string_equal(g[i].name, names[i]);
 	assert_null(g[4].name);
