@@ -623,7 +623,7 @@ check-wheels:
 
 # Real PyTorch on the simulated GPU. Downloads 1.2 GB, once.
 # All of them, also after one failed; words behind a comma are options.
-TORCH_PARTS = torch/allocator.py torch/check.py torch/memory.py,--sample torch/memory_snapshots.py,--sample torch/fit.py torch/one_number.py torch/remedies.py,--sample torch/writes.py \
+TORCH_PARTS = torch/allocator.py torch/check.py torch/memory.py,--sample torch/memory_snapshots.py,--sample torch/fit.py torch/one_number.py torch/modules.py,--quick torch/remedies.py,--sample torch/writes.py \
 	gpu/guard.py,--gpu,sim:h200
 check-torch: parts $(B)/tests/allocator_replay
 	@failed=; for part in $(TORCH_PARTS); do \

@@ -43,11 +43,12 @@
 	X(5, ALLOCATIONS, "live allocations: struct cw_allocation[], addr 0 = free") \
 	X(6, LAUNCHES,    "one thread's ring: struct cw_ring, then struct cw_launch[]") \
 	X(7, CALLS,       "one thread's ring: struct cw_ring, then struct cw_call[]") \
-	X(8, NODES,       "one thread's autograd nodes: struct cw_ring, then struct cw_node[]") \
+	X(8, NODES, \
+	  "one thread's autograd nodes: struct cw_ring, then struct cw_node[], then the module of each: uint16_t[]") \
 	X(9, STRING_INDEX, "the recorder's own hash table; not for reading")         \
 	X(10, GRAPHS,     "launches captured into a graph, kept as long as the graph: like LAUNCHES") \
 	X(11, BLOCKS,     "live blocks of PyTorch's allocator: like ALLOCATIONS")    \
-	X(12, FREED,      "most recent frees, PyTorch's or the driver's: struct cw_ring, then struct cw_freed[]") \
+	X(12, FREED,      "most recent frees, PyTorch's or the driver's: struct cw_ring, then struct cw_freed[], then the site of each: uint32_t[]") \
 	X(13, RANGES,     "the process's own memory at the first fatal error: struct cw_range[]") \
 	X(14, SITES,      "memory by allocation site: struct cw_site[]; index 0 is never used") \
 	X(15, TIMELINE,   "memory of one device over time: struct cw_timeline, then struct cw_sample[]") \
@@ -69,6 +70,8 @@
 	X(31, PRINTED,    "what the driver and the kernels printed: struct cw_printed") \
 	X(32, HOLDERS,    "which Python objects kept PyTorch's blocks: struct cw_holders") \
 	X(33, COPIES,     "what was copied to the GPU: struct cw_copies, struct cw_copy[], then contents") \
+	X(34, MODULES,    "modules of the program's models: struct cw_module[]; index 0 is never used") \
+	X(35, SITE_MODULES, "the module of each site: uint16_t[], an index into MODULES; 0 = none or not known") \
 	X(36, NUMBERS,    "where the program read NaN or infinity: struct cw_number[]")
 
 enum cw_chunk_kind {
@@ -563,6 +566,20 @@ struct cw_site {
 	uint64_t first_ticks, last_ticks;
 };
 
+/* Since 2.13: a torch.nn.Module in one of whose methods memory was allocated. Its name is the one by which the next module around it on the stack
+ * reaches it: "h.7", "attn". */
+#define CW_MODULES		4096u
+#define CW_MODULE_UNSURE	1u	/* something else was at its address when that was looked at again: its memory may not be its own */
+
+struct cw_module {
+	uint32_t parent;		/* index; 0 = no other module has it */
+	uint32_t name;			/* off of a cw_string; 0 = the outermost */
+	uint32_t class_name;		/* off of a cw_string; written last */
+	uint32_t flags;			/* CW_MODULE_* */
+	uint64_t ticks;			/* when it was first seen */
+	uint64_t address;
+};
+
 /* Samples are at least `every` ticks apart and hold the largest values in between. When the table is full, neighbors
  * are merged and `every` doubles: the samples always cover the whole run. */
 struct cw_timeline {			/* 64 bytes, then the samples */
@@ -1035,6 +1052,7 @@ _Static_assert(sizeof(struct cw_printed_line) == 1024, "part of the file format"
 _Static_assert(sizeof(struct cw_printed) == 64 + 18 * 1024, "part of the file format");
 _Static_assert(sizeof(struct cw_holder) == 56 + 720, "part of the file format");
 _Static_assert(sizeof(struct cw_holders) == 176 + CW_HOLDERS * 776 + CW_UNHELD * 24, "part of the file format");
+_Static_assert(sizeof(struct cw_module) == 32, "part of the file format");
 _Static_assert(sizeof(struct cw_guard) == 16 + 18 * 8 + 256, "part of the file format");
 
 #endif

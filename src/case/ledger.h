@@ -62,11 +62,20 @@ struct ledger_line {
 	enum ledger_kind kind;		/* TENSORS */
 	struct place place;		/* `file` NULL = not known */
 	const char *library;		/* LIBRARIES: the file that asked the driver; NULL = not known */
+	uint32_t module;		/* TENSORS, while the ledger is made: whose they are */
 	uint32_t pid;			/* PROCESSES; 0 = not in this container */
 	const char *command;
 	uint64_t bytes, count;
 	uint64_t made, made_bytes;	/* ever allocated at this line; 0 = not known */
 	uint64_t first_ticks, last_ticks;	/* the oldest and the newest of those that are live */
+};
+
+/* The tensors of one module of the program's models: allocated in its own methods, not in those of modules in it. */
+struct ledger_module {
+	const char *path;		/* "transformer.h.7.mlp"; "" = the outermost one; NULL = no module is known */
+	const char *class_name, *root;	/* of it, and of the outermost one around it */
+	uint64_t bytes;
+	uint64_t kind[KIND_COUNT];
 };
 
 /* PyTorch segments that tensors keep from being returned to the driver. */
@@ -119,6 +128,10 @@ struct ledger {
 	uint64_t kind[KIND_COUNT];	/* add up to part[PART_TENSORS] */
 	struct ledger_line *line;	/* biggest first */
 	size_t n;
+	struct ledger_module *module;	/* biggest first; add up to `allocated` */
+	size_t n_modules;
+	uint64_t modules_known;		/* bytes of those that have a path */
+	bool several_roots;
 	struct ledger_segments segments;
 	uint64_t pinned, pinned_peak;	/* host memory */
 	uint64_t peak_allocated, peak_reserved;

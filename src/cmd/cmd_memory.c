@@ -56,6 +56,7 @@ static const struct opt_usage usage = {
 		 "fit, or with --max-growth holds more; 2 on failure, and when the driver did not answer for every GPU.\n",
 	.examples = "  cuwhy memory                         which processes use the GPUs of this machine now\n"
 		    "  cuwhy memory --by kind out/          parameters, gradients, activations, ...\n"
+		    "  cuwhy memory --by module out/        transformer.h.7.mlp, ...\n"
 		    "  cuwhy memory --at peak --top 30 out/ the thirty biggest lines when most was in use\n"
 		    "  cuwhy memory --at 90s out/           a minute and a half after the start\n"
 		    "  cuwhy memory --what-if expandable_segments,memory=24GiB out/\n"
@@ -68,8 +69,9 @@ static const struct opt_usage usage = {
 };
 
 static const struct opt options[] = {
-	{"by", 0, "WHAT", "line (default), function, kind or library; of a snapshot line, function, stream or pool",
-	 NULL, &given.by},
+	{"by", 0, "WHAT",
+	 "line (default), function, kind, library or module; of a snapshot line, function, stream or pool", NULL,
+	 &given.by},
 	{"at", 0, "WHEN",
 	 "oom (default, if memory ran out), peak (default otherwise), end, or a time like 12.5s; A,B: both", NULL,
 	 &given.at},
@@ -89,7 +91,7 @@ static const struct opt options[] = {
 };
 
 static const struct opt_words words[] = {
-	{"by", "line function kind library stream pool"},
+	{"by", "line function kind library module stream pool"},
 	{"at", "oom peak end"},
 	{0},
 };
@@ -429,12 +431,12 @@ static int memory_what_if(const char *path)
 
 static int read_memory_options(struct memory_asked *a, struct err *e)
 {
-	static const char *const bys[] = {"line", "function", "kind", "library", NULL};
+	static const char *const bys[] = {"line", "function", "kind", "library", "module", NULL};
 	int by = word_of(given.by ? given.by : "line", bys);
 	uint64_t top = TOP_SHOWN;
 
 	if (by < 0)
-		return err_set(e, -EINVAL, "--by takes line, function, kind or library, not '%s'", given.by);
+		return err_set(e, -EINVAL, "--by takes line, function, kind, library or module, not '%s'", given.by);
 	if (memory_when_parse(&a->when, given.at, e))
 		return -EINVAL;
 	if (given.top && !str_u64(given.top, &top))
@@ -469,6 +471,8 @@ static int compare_of(char **path, int operands, struct err *e)
 	for (int i = 0; rc == 0 && i < 2; i++)
 		if (!fs_exists(c.path[i]))
 			rc = err_set(e, -ENOENT, "cannot open '%s': %s", c.path[i], strerror(ENOENT));
+	if (rc == 0 && a.table.by == BY_MODULE)
+		rc = err_set(e, -EINVAL, "--by module is for one recording");
 	c.by = a.table.by;
 	c.top = a.table.top;
 	rc = rc ? cmd_fail(stdout, given.json, e, EXIT_TROUBLE) : memory_compare(&c);

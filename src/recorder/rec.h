@@ -127,6 +127,7 @@ struct running_node {
 	uintptr_t sp;			/* how deep the stack was */
 	uint32_t forward_stack, name;
 	bool accumulates;		/* a gradient: no line created it */
+	uint16_t module;		/* whose forward created it, 0 = not known */
 };
 
 /* Python frames as of this thread's last walk, root first (rec_python_walk.c). Link 0 is beyond the root. */
@@ -150,6 +151,7 @@ struct py_chain {
 		uint64_t h;		/* of all links up to this one */
 		uint32_t python;	/* how many of those are Python code */
 		uint32_t loops;		/* of its code (rec_python_loops.c) */
+		uint32_t method;		/* the innermost link up to this one whose first variable is `self`, 0 = none */
 		uint64_t called;	/* the first function that was called from where it is now: id of its code, 0 = none */
 	} kept[CHAIN_MAX + 1];
 };
@@ -220,6 +222,11 @@ struct rec_thread {			/* what every call touches comes first */
 	struct unread_copy copies[REC_COPIES];	/* to the host, started and not waited for: guard mode looks at them then */
 	struct { uint64_t to, from, stream, calls; uint32_t bytes, stack; } awaited;	/* a single value on its way to the host; bytes 0: none */
 	struct { uint64_t launches; uint32_t stack, n; } found;	/* kernels it looked up from one line, and launched none since */
+	struct {			/* the last one (rec_modules.c) */
+		const char *self, *type;
+		uint64_t mark, until;
+		uint32_t generation, number;
+	} module;
 	const struct rec_thread *forward;	/* whose nodes those of forward_nodes are, as of: */
 	const struct cw_ring *forward_of;
 	struct py_turns turns;
@@ -326,6 +333,7 @@ void chunk_promise(uint32_t len);
 void *chunk_promised(enum cw_chunk_kind kind, uint32_t len);
 void chunk_rename(const void *chunk, enum cw_chunk_kind kind);
 struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots);
+struct cw_ring *ring_new_with(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots, uint32_t more);	/* bytes behind the slots */
 /* Using it will cause no page faults, where the kernel can do that. `p` begins a page. */
 void chunk_warm(const void *p, size_t len);
 /* What fills from its start, a slot for each event, would add a page to the program's resident memory now and then, for hours: that
@@ -422,6 +430,10 @@ static inline uint32_t stack_before(void)		/* as of this thread's last walk */
 {
 	return rec_self->chain.off ? rec_self->chain.off | CW_FREED_AFTER : 0;
 }
+
+/* After stack_here(), if that found one: the number of the innermost module, an index into MODULES; 0 = none (rec_modules.c). `ticks`: now, or 0
+ * where the clock is not read: then no name is too old. */
+uint32_t module_here(struct rec_thread *t, uint64_t ticks);
 
 /* Turns of loops (rec_turns.c): as of this thread's last walk. */
 void turns_start(void);

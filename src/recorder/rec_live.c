@@ -25,7 +25,8 @@ bool live_start(struct live_table *l, uint32_t freed_slots)
 	set_table(l, chunk_new(l->chunk, SMALL * sizeof(*l->table), 0), SMALL);
 	if (l->table)
 		chunk_promise(LARGE * sizeof(*l->table));
-	l->freed = l->table ? ring_new(CW_CHUNK_FREED, sizeof(struct cw_freed), freed_slots) : NULL;
+	l->freed = l->table ? ring_new_with(CW_CHUNK_FREED, sizeof(struct cw_freed), freed_slots,
+					    freed_slots * sizeof(uint32_t)) : NULL;
 	return l->table != NULL;
 }
 
@@ -158,6 +159,7 @@ HOT void live_keep_freed(struct live_table *l, const struct cw_allocation *a, ui
 	s->kind = block_is_workspace(a) ? CW_MEM_WORKSPACE : a->kind;
 	s->turn = a->kind == CW_MEM_TORCH ? (uint32_t)(a->extra >> 32) : 0;
 	s->turn_serial = turn_serial(s->turn);
+	((uint32_t *)((struct cw_freed *)(r + 1) + r->n_slots))[(r->head - 1) & (r->n_slots - 1)] = a->site;
 	shared_set(&s->seq, r->head);
 	/* the next one will be written here: prefetch while the program does something else */
 	__builtin_prefetch((struct cw_freed *)(r + 1) + (r->head & (r->n_slots - 1)), 1);

@@ -354,6 +354,7 @@ static bool find_functions(const struct elf_object *o)
 	py.f.dict_type = elf_symbol(o, "PyDict_Type");
 	py.f.list_type = elf_symbol(o, "PyList_Type");
 	py.f.tuple_type = elf_symbol(o, "PyTuple_Type");
+	py.f.cell_type = elf_symbol(o, "PyCell_Type");
 	py.f.proxy_type = elf_symbol(o, "PyFrameLocalsProxy_Type");
 	return py.f.PyGILState_GetThisThreadState && py.f.current_state && py.f.is_finalizing &&
 	       py.f.code_type && py.f.unicode_type && py.f.PyEval_GetFrame && py.f.PyFrame_GetBack &&
@@ -373,6 +374,7 @@ static enum cw_reason find_python(void)
 		return CW_REASON_PY_VERSION;
 	py.version = rec.h->py_version = version_of(&o);
 	f = elf_symbol(&o, "_Py_NoneStruct");
+	py.none = f;
 	py.none_type = f ? *(const void *const *)((const char *)f + 8) : NULL;
 	if (rec_getenv("CUWHY_NO_FRAMES"))
 		return CW_REASON_ASKED;

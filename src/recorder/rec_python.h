@@ -50,7 +50,7 @@ struct py_functions {
 	int (*is_finalizing)(void);	/* Py_IsFinalizing or _Py_IsFinalizing */
 	int (*is_main_thread)(void);	/* _PyOS_IsMainThread, or NULL; GIL held */
 	const void *code_type, *unicode_type, *long_type;
-	const void *dict_type, *list_type, *tuple_type;
+	const void *dict_type, *list_type, *tuple_type, *cell_type;
 	const void *proxy_type;		/* of a function's variables, since 3.13 */
 };
 
@@ -59,7 +59,7 @@ struct py {
 	uint32_t version;
 	struct py_layout l;
 	struct py_functions f;
-	const void *none_type;
+	const void *none, *none_type;
 };
 extern struct py py __attribute__((visibility("hidden")));
 
@@ -121,6 +121,7 @@ struct code_loops {
 #define LOOPS_LATER	0xffffffffu	/* not known now; ask again */
 #define LOOPS_KNOWN	0x10000u
 #define LOOPS_ANY	0x20000u	/* it has loops */
+#define LOOPS_METHOD	0x40000u	/* its first variable is `self` */
 #define LOOPS_NUMBER(with) ((with)&0xffffu) /* 0 = nothing to say about it */
 #define LOOPS_LOCALS(with) ((with) >> 24)	/* variables in its frames, at most 127 */
 #define LOOPS_NOT_COLD	0xffffu
@@ -146,6 +147,43 @@ void holders_consider(const char *type, const char *text);
 void holders_ask(const void *exception);
 
 struct raw_frame { const char *code, *frame; uint64_t instr; };
+
+/* Does a method's code name its first variable `self`? */
+bool code_is_method(const char *code);
+
+/* What a module is called by the one around it, read from their objects with care (rec_modules_names.c). */
+enum torch_class { TORCH_UNREADABLE, TORCH_NONE, TORCH_MODULE, TORCH_OPTIMIZER, TORCH_PARAMETER, PYTHON_CELL };
+enum torch_class torch_class_of(const char *type);	/* what is it derived from? */
+uint32_t module_class(const char *type);		/* its name: off of a cw_string */
+uint32_t module_name(const char *in, const char *module);	/* off of a cw_string; 0: it is not in that one */
+
+/* A dictionary that a module has all its life, and when that last changed: up to Python 3.12, no other module has both. */
+struct module_birth { const char *dict; uint64_t version; };
+struct module_birth module_birth(const char *module);
+bool module_is_born(const char *module, const struct module_birth *so);
+
+/* Its parameters, one after the other, as long as `each` says so. `dict`: where they are. */
+typedef bool parameter_seen(const char *parameter, const char *dict, void *with);
+void module_parameters(const char *module, parameter_seen *each, void *with);
+
+/* Whose parameter it is (rec_modules_parameters.c). */
+void parameters_forget(void);
+void parameters_learn(uint32_t module, const char *self);	/* under the lock of rec_modules.c */
+uint32_t parameter_module(const char *parameter);		/* 0 = not known */
+
+/* Changes when an attribute of the module does, and, if it is odd, is never that of another module. The module is alive. */
+static inline uint64_t module_mark(const char *module, const char *type)
+{
+	uint64_t dict, at = -(uint64_t)PY_DICT_BEFORE, version;
+
+	if (unlikely(py.l.minor < 11))
+		memcpy(&at, type + PY_TYPE_DICT_AT, sizeof(at));
+	memcpy(&dict, module + at, sizeof(dict));
+	if (unlikely(!dict || dict & 1 || py.l.minor > 12))
+		return dict & ~1ul;
+	memcpy(&version, (const char *)(uintptr_t)dict + PY_DICT_VERSION, sizeof(version));
+	return version << 1 | 1;
+}
 
 /* Innermost frame first. Returns their number, with WALK_CUT if there are more; -1 if memory could not be read. */
 #define WALK_CUT	(1 << 16)

@@ -239,6 +239,7 @@ INLINE void put_on(const struct py_layout *l, struct py_chain *c, uint32_t n, ui
 		k->id = c->kept[from].id;
 		k->loops = c->kept[from].loops;
 		k->called = c->kept[from].called;
+		k->method = k->id && k->loops != LOOPS_LATER && k->loops & LOOPS_METHOD ? n : k[-1].method;
 		if (k->id) {
 			h = fold(l, h, k->id, UNTAGGED(k->code), c->link[n].instr);
 			if (!python++)

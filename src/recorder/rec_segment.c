@@ -296,9 +296,9 @@ void chunk_rename(const void *chunk, enum cw_chunk_kind kind)
 			shared_set(&rec.h->chunk[i].kind, kind);
 }
 
-struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots)
+struct cw_ring *ring_new_with(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots, uint32_t more)
 {
-	struct cw_ring *r = chunk_new(kind, sizeof(*r) + slot_size * n_slots, rec_self ? rec_self->tid : 0);
+	struct cw_ring *r = chunk_new(kind, sizeof(*r) + slot_size * n_slots + more, rec_self ? rec_self->tid : 0);
 
 	if (r) {
 		r->slot_size = slot_size;
@@ -306,6 +306,11 @@ struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n
 		r->tid = rec_self ? rec_self->tid : 0;
 	}
 	return r;
+}
+
+struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots)
+{
+	return ring_new_with(kind, slot_size, n_slots, 0);
 }
 
 void chunk_warm(const void *p, size_t len)

@@ -11,10 +11,12 @@
 #define FIRST	8192u		/* initial number of sites; index 0 is not used */
 #define MORE	(SITES_MAX - FIRST)	/* in the second chunk */
 #define SLOTS	32768u
+#define APART	6144u		/* sites; with more of them, those of modules are not told apart */
 
 HOT_DATA static struct {
 	struct cw_site *first;
 	uint32_t *marks;		/* for every possible site */
+	uint16_t *modules;		/* likewise; NULL = no site has one yet */
 	_Atomic(struct cw_site *) more;
 	struct slot *index;
 	uint32_t n;			/* under the lock */
@@ -28,6 +30,7 @@ bool site_start(void)
 {
 	sites.n = 1;
 	sites.more = NULL;
+	sites.modules = NULL;
 	sites.cannot_grow = false;
 	sites.first = chunk_new(CW_CHUNK_SITES, FIRST * sizeof(*sites.first), 0);
 	sites.marks = chunk_new(CW_CHUNK_SITE_MARKS, SITES_MAX * sizeof(*sites.marks), 0);
@@ -48,12 +51,13 @@ static struct cw_site *site_at(uint32_t i)
 	return atomic_load_explicit(&sites.more, memory_order_acquire) + (i - FIRST);
 }
 
-static uint64_t site_key(const struct cw_site *s)
+static uint64_t site_key(const struct cw_site *s, uint32_t module)
 {
 	uint64_t a = (uint64_t)s->stack << 32 | s->forward_stack;
 	uint64_t b = (uint64_t)s->library << 32 | (uint32_t)(uint16_t)s->device << 16 | (uint32_t)s->kind << 8 | s->flags;
 
 	a = (a ^ a >> 29) * 0xbf58476d1ce4e5b9ull;
+	a += module * 0xff51afd7ed558ccdull;
 	b = (b ^ b >> 31) * 0x94d049bb133111ebull;
 	a = (a ^ b ^ a >> 32) * 0x9e3779b97f4a7c15ull;
 	return (a ^ a >> 31) | 1;
@@ -74,13 +78,24 @@ static bool sites_grow(void)
 	return more;
 }
 
+static bool set_module(uint32_t site, uint32_t module)
+{
+	if (!module)
+		return true;
+	if (!sites.modules)
+		sites.modules = chunk_new(CW_CHUNK_SITE_MODULES, SITES_MAX * sizeof(*sites.modules), 0);
+	if (sites.modules)
+		sites.modules[site] = (uint16_t)module;
+	return sites.modules;
+}
+
 /* Called with the lock held. */
-static uint32_t site_add(const struct cw_site *like, uint64_t key)
+static uint32_t site_add(const struct cw_site *like, uint64_t key, uint32_t module)
 {
 	uint32_t i = table_get(sites.index, SLOTS, key);
 	struct cw_site *s;
 
-	if (i || !sites_grow())
+	if (i || !sites_grow() || (module && sites.n >= APART) || !set_module(sites.n, module))
 		return i;
 	s = site_at(sites.n);
 	s->stack = like->stack;
@@ -96,7 +111,7 @@ static uint32_t site_add(const struct cw_site *like, uint64_t key)
 	return sites.n++;
 }
 
-HOT uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32_t forward_stack)
+HOT uint32_t site_number_in(struct rec_thread *t, const struct cw_allocation *a, uint32_t forward_stack, uint32_t module)
 {
 	struct cw_site like = { .stack = a->stack, .forward_stack = forward_stack, .library = a->library,
 			       .kind = a->kind,
@@ -108,17 +123,24 @@ HOT uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, ui
 		like.flags = CW_SITE_BACKWARD | (t->node[t->node_depth - 1].accumulates ? CW_SITE_GRADIENT : 0);
 	if (unlikely(atomic_load_explicit(&rec.captures, memory_order_relaxed)))
 		like.flags |= CW_SITE_CAPTURED;
-	key = site_key(&like);
+	key = site_key(&like, module);
 	i = table_get(sites.index, SLOTS, key);
 	if (likely(i))
 		return i;
 	if (spin_try(&site_lock)) {
-		i = site_add(&like, key);
+		i = site_add(&like, key, module);
 		spin_done(&site_lock);
 	}
+	if (!i && module)
+		return site_number_in(t, a, forward_stack, 0);
 	if (!i)
 		shared_add(&rec.h->lost_sites, 1);
 	return i;
+}
+
+uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32_t forward_stack)
+{
+	return site_number_in(t, a, forward_stack, 0);
 }
 
 /* An invalid device is the host. */

@@ -10,6 +10,9 @@
  * are set; the rest is what the thread is doing now. */
 uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32_t forward_stack);
 
+/* The same for memory of a module, as long as there is room for sites that tell modules apart; 0 = of none. */
+uint32_t site_number_in(struct rec_thread *t, const struct cw_allocation *a, uint32_t forward_stack, uint32_t module);
+
 /* An entry was added to or removed from a table of live allocations. Called with that table's lock held: each kind of
  * memory is always in the same table, so its sites have one writer at a time. */
 void site_came(const struct cw_allocation *a);

@@ -462,6 +462,7 @@ struct rec_thread *rec_thread_start(void)
 	t->chain.n = t->chain.off = 0;
 	t->chain.state = NULL;
 	t->chain.first = 1;
+	t->module.self = NULL;
 	t->forward_nodes = NULL;
 	t->forward_of = NULL;
 	memset(&t->turns, 0, sizeof(t->turns));
@@ -500,7 +501,8 @@ struct cw_ring *rec_launch_ring(struct rec_thread *t)
 struct cw_ring *rec_node_ring(struct rec_thread *t)
 {
 	if (!t->nodes && !t->no_node_ring) {
-		t->nodes = ring_new(CW_CHUNK_NODES, sizeof(struct cw_node), CW_RING_NODES);
+		t->nodes = ring_new_with(CW_CHUNK_NODES, sizeof(struct cw_node), CW_RING_NODES,
+					 CW_RING_NODES * sizeof(uint16_t));
 		ring_own(t->nodes, t->tid);
 		t->no_node_ring = !t->nodes;
 	}

@@ -349,6 +349,12 @@ EXPORT bool _ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE(int8_t typ
 	return bad;
 }
 
+/* Behind the nodes of a ring. */
+static inline uint16_t *module_of_node(struct cw_ring *r, uint64_t sequence)
+{
+	return (uint16_t *)((struct cw_node *)(r + 1) + CW_RING_NODES) + (sequence & (CW_RING_NODES - 1));
+}
+
 /* uint64_t at::sequence_number::get_and_increment(): once for each autograd node, on the thread and at
  * the line that creates it. */
 EXPORT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void);
@@ -374,6 +380,7 @@ EXPORT HOT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
 		ring_ahead(r, node, sizeof(*node));
 		node->seq_low = (uint32_t)n;
 		node->stack = stack_here();
+		*module_of_node(r, n) = (uint16_t)(node->stack ? module_here(rec_self, 0) : 0);
 		r->head = n + 1;
 	}
 	shared_add(&rec.h->n_nodes, 1);
@@ -404,12 +411,13 @@ HOT static struct cw_node *node_find(struct rec_thread *t, uint64_t sequence, ui
 }
 
 /* Where the node was created. A node that runs again counts once; one that has left the ring counts each time. */
-HOT static uint32_t node_runs(struct rec_thread *t, uint64_t sequence, uint64_t thread, bool keeps)
+HOT static uint32_t node_runs(struct rec_thread *t, uint64_t sequence, uint64_t thread, bool keeps, uint16_t *module)
 {
 	struct cw_node *node = node_find(t, sequence, thread);
 	uint32_t stack = node ? shared_get(&node->stack) : 0, was = stack;
 	uint32_t now = stack | CW_NODE_HAS_RUN | (keeps ? 0 : CW_NODE_RELEASED);
 
+	*module = node ? *module_of_node(t->forward_nodes, sequence) : 0;
 	if (node && stack != now)	/* unless another node took its place meanwhile */
 		__atomic_compare_exchange_n(&node->stack, &was, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	if (!(stack & CW_NODE_HAS_RUN))
@@ -497,7 +505,9 @@ HOT static bool node_begin(const char *node, const char *const *task, uintptr_t 
 		r->sp = here;
 		/* the largest number marks a node that accumulates a gradient: no line created it */
 		r->accumulates = sequence == UINT64_MAX;
-		r->forward_stack = r->accumulates ? 0 : node_runs(t, sequence, thread, !task || (*task)[TASK_KEEPS]);
+		r->module = 0;
+		r->forward_stack =
+			r->accumulates ? 0 : node_runs(t, sequence, thread, !task || (*task)[TASK_KEEPS], &r->module);
 		r->name = type_name(node);
 		pushed = true;
 	}

@@ -101,6 +101,14 @@ static inline struct events_block asked_of(const struct torch_block_note *b)
 				     .pool = capture_newest()};
 }
 
+/* In backward, most threads have no Python frames: then it is the module whose forward created the node that runs. */
+static inline uint32_t block_module(struct rec_thread *t, const struct cw_allocation *a)
+{
+	uint32_t module = likely(a->stack) ? module_here(t, a->ticks) : 0;
+
+	return likely(module || !t->node_depth) ? module : t->node[t->node_depth - 1].module;
+}
+
 HOT void torch_block_made(const struct torch_block_note *b)
 {
 	struct rec_thread *t = rec_self;
@@ -115,7 +123,7 @@ HOT void torch_block_made(const struct torch_block_note *b)
 	a.stack = stack_here();
 	if (unlikely(t->node_depth) && torch_backward(t, &forward, &name))
 		a.extra = forward;
-	a.site = site_number(t, &a, forward);
+	a.site = site_number_in(t, &a, forward, block_module(t, &a));
 	if (likely(event_log_on() || events_wanted()))
 		more = asked_of(b);
 	if (unlikely(atomic_load_explicit(&event_log.look, memory_order_relaxed) || events_wanted()))

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/term.h"
+#include "case/module_groups.h"
 #include "cuwhy/format.h"
 #include "find/memory/over_time.h"
 #include "read/recording/trace.h"
@@ -69,6 +70,36 @@ static void wrap_parts(struct wrap *w, const struct ledger *l)
 	}
 }
 
+static const char *module_words(const char *name, uint64_t modules, const uint64_t *kind, struct pool *pool)
+{
+	const char *many = modules > 1 ? pool_printf(pool, "%llu modules, ", (unsigned long long)modules) : "";
+
+	return pool_printf(pool, "%s  (%s%s)", name ? name : "no module known", many, module_kinds_words(kind, pool));
+}
+
+static const char *module_group_words(const struct module_group *g, struct pool *pool)
+{
+	return module_words(g->name, g->modules, g->kind, pool);
+}
+
+static void wrap_modules(struct wrap *w, const struct ledger *l, size_t most)
+{
+	struct pool pool = {0};
+	struct module_group *g;
+	size_t n = l->modules_known ? module_groups(&g, l, &pool) : 0;
+	char text[32];
+
+	for (size_t i = 0, put = 0; i < n && put < most; i++) {
+		if (!g[i].name)
+			continue;
+		if (!put++)
+			wrap_text(w, "the biggest modules:");
+		wrap_printf(w, "%-10s  %s", format_bytes(text, sizeof(text), (double)g[i].bytes),
+			    module_group_words(&g[i], &pool));
+	}
+	pool_release(&pool);
+}
+
 void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines)
 {
 	struct pool pool = {0};
@@ -88,6 +119,7 @@ void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines)
 		wrap_printf(w, "%-10s  %s  (%s)", format_bytes(text, sizeof(text), (double)x->bytes),
 			    ledger_line_name(x, &pool), line_details(x, &pool));
 	}
+	wrap_modules(w, l, lines);
 	if (l->segments.n_pins && l->part[PART_CACHE_USED])
 		wrap_printf(w, "'cuwhy memory' shows the segments of PyTorch and which lines keep them");
 	pool_release(&pool);
@@ -198,6 +230,21 @@ static int group_by_bytes(const void *a, const void *b)
 	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
+/* Modules that are alike are one row, unless all of them are to be shown. */
+static size_t ledger_group_modules(struct ledger_group *g, const struct ledger *l, size_t rows, struct pool *pool)
+{
+	struct module_group *alike;
+	size_t n = l->n_modules > rows ? module_groups(&alike, l, pool) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		g[i] = (struct ledger_group){module_group_words(&alike[i], pool), alike[i].bytes};
+	for (size_t i = 0; !n && i < l->n_modules; i++)
+		g[i] = (struct ledger_group){
+			module_words(module_name_shown(l, &l->module[i], pool), 1, l->module[i].kind, pool),
+			l->module[i].bytes};
+	return n ? n : l->n_modules;
+}
+
 static size_t ledger_group_lines(struct ledger_group *g, const struct ledger *l, enum ledger_by by, struct pool *pool)
 {
 	size_t n = 0;
@@ -218,10 +265,10 @@ static size_t ledger_group_lines(struct ledger_group *g, const struct ledger *l,
 
 void ledger_print(FILE *out, const struct ledger *l, enum ledger_by by, size_t lines, int width)
 {
-	static const char *const titles[] = {"line", "function", "kind", "library"};
+	static const char *const titles[] = {"line", "function", "kind", "library", "module"};
 	struct pool pool = {0};
-	struct ledger_group *g = xcalloc(l->n + 1, sizeof(*g));
-	size_t n = ledger_group_lines(g, l, by, &pool);
+	struct ledger_group *g = xcalloc(l->n + l->n_modules + 1, sizeof(*g));
+	size_t n = by == BY_MODULE ? ledger_group_modules(g, l, lines, &pool) : ledger_group_lines(g, l, by, &pool);
 	uint64_t of = l->total_known ? l->total : sum_of_parts(l);
 
 	ledger_print_parts(out, l, width);
@@ -386,6 +433,24 @@ static json_t *ledger_segments_json(const struct ledger_segments *s)
 		       J_VALUE("list", fields_write_list(&segment, s->list, shown)));
 }
 
+static json_t *ledger_modules_json(const struct ledger *l)
+{
+	json_t *j = json_array();
+
+	for (size_t i = 0; i < l->n_modules; i++) {
+		const struct ledger_module *m = &l->module[i];
+		json_t *kinds = json_object();
+
+		for (int k = 0; k < KIND_COUNT; k++)
+			if (m->kind[k])
+				JSON_ADD(kinds, J_BYTES(ledger_kind_id((enum ledger_kind)k), m->kind[k]));
+		json_array_append_new(j, JSON_OF(J_TEXT("path", m->path), J_TEXT("class", m->class_name),
+						 J_TEXT("model", m->root), J_BYTES("bytes", m->bytes),
+						 J_VALUE("kinds", kinds)));
+	}
+	return j;
+}
+
 json_t *ledger_json(const struct ledger *l)
 {
 	static const char *const moments[] = {"end", "peak", "oom", "time"};
@@ -407,6 +472,7 @@ json_t *ledger_json(const struct ledger *l)
 		       J_VALUE("parts", parts),
 		       J_VALUE("kinds", kinds),
 		       J_VALUE("lines", ledger_lines_json(l->line, l->n)),
+		       J_VALUE("modules", ledger_modules_json(l)),
 		       J_BOOL("lines_complete", l->lines_complete),
 		       J_VALUE("segments", ledger_segments_json(&l->segments)),
 		       J_VALUE("pinned", JSON_OF(J_BYTES("bytes", l->pinned), J_BYTES("peak", l->pinned_peak))));

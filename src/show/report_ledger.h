@@ -11,7 +11,7 @@
 
 struct cw_sample;
 
-enum ledger_by { BY_LINE, BY_FUNCTION, BY_KIND, BY_LIBRARY };
+enum ledger_by { BY_LINE, BY_FUNCTION, BY_KIND, BY_LIBRARY, BY_MODULE };
 
 /* What a line is called: "train.py:32 in step", a library, a process. And what it is grouped under. */
 char *ledger_line_name(const struct ledger_line *l, struct pool *pool);

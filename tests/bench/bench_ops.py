@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -26,7 +27,7 @@ import meter  # noqa: E402
 import stats  # noqa: E402
 
 WARM, REPEATS = 3000, 4
-OPERATIONS = ("add", "new", "item")
+OPERATIONS = ("add", "new", "item", "module")
 SAMPLES = {"line_note", "epochs_moment", "set_moment", "rec_clock_mark", "rec_mono_ns", "note_moments", "epochs_keep"}
 SIMULATED = {"unknown_read", "read_entry"}      # asked for by the simulated GPU only
 
@@ -49,7 +50,33 @@ def loops(torch):
         for _ in range(count):
             mark()
             x.sum().item()
-    return {"add": add, "new": new, "item": item}
+
+    class Plus(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.what = 1
+
+        def forward(self, value):
+            return value + self.what
+
+    class Two(torch.nn.Module):
+        """Each of its layers in turn: another module than the last one."""
+
+        def __init__(self):
+            super().__init__()
+            self.layers = torch.nn.ModuleList([Plus(), Plus()])
+
+        def forward(self, value, number):
+            return self.layers[number % 2](value)
+
+    two = Two()
+
+    def module(count, mark):
+        y = x
+        for number in range(count):
+            mark()
+            y = two(y, number)
+    return {"add": add, "new": new, "item": item, "module": module}
 
 
 def step_through(helper, operation, state, folder):
@@ -59,7 +86,10 @@ def step_through(helper, operation, state, folder):
     loop = loops(torch)[operation]
     if state == "paused" and (loop(1, lambda: None), ctypes.CDLL(None).cuwhy_rec_pause(1))[1]:
         sys.exit("bench-ops: recording is not paused")
+    settled = time.monotonic() + (12 if operation == "module" else 0)    # names are read again, ever less often
     loop(WARM, lambda: None)
+    while time.monotonic() < settled:
+        loop(WARM, lambda: None)
     with open("/proc/self/maps", encoding="utf-8") as maps, open(os.path.join(folder, "maps"), "w", encoding="utf-8") as out:
         out.write("%d\n%s" % (ctypes.cast(library.ops_mark, ctypes.c_void_p).value, maps.read()))
     if not library.ops_begin(os.path.join(folder, "trace").encode()):
@@ -95,7 +125,7 @@ class Operation:
 def run(build, state, operation, helper, folder):
     """The operation, or why there is none."""
     sim = os.path.join(build, "sim")
-    command, variables = [os.path.join(build, "cuwhy"), "run", "--gpu", "sim:h200", "--"], {}
+    command, variables = [os.path.join(build, "cuwhy"), "run", "--gpu", "sim:h200", "--writes", "real", "--"], {}
     if state == "asleep":
         command = []
         variables = {"CUWHY_SIM": "h200", "CUWHY_SIM_LIBS": sim, "LD_LIBRARY_PATH": sim,

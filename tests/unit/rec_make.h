@@ -107,15 +107,20 @@ void chunk_rename(const void *chunk, enum cw_chunk_kind kind)
 			rec.h->chunk[i].kind = kind;
 }
 
-struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots)
+struct cw_ring *ring_new_with(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots, uint32_t more)
 {
-	struct cw_ring *r = chunk_new(kind, (uint32_t)sizeof(*r) + slot_size * n_slots, 0);
+	struct cw_ring *r = chunk_new(kind, (uint32_t)sizeof(*r) + slot_size * n_slots + more, 0);
 
 	if (r) {
 		r->slot_size = slot_size;
 		r->n_slots = n_slots;
 	}
 	return r;
+}
+
+struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots)
+{
+	return ring_new_with(kind, slot_size, n_slots, 0);
 }
 
 bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value)

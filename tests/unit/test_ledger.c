@@ -12,6 +12,7 @@
 #include "find/failure/observe.h"
 #include "case/case.h"
 #include "case/ledger.h"
+#include "case/module_groups.h"
 #include "base/pool.h"
 #include "dice.h"
 #include "memory_make.h"
@@ -805,6 +806,36 @@ static void pools__what_pytorch_could_not_return_is_theirs(void **state)
 	pool_release(&pool);
 }
 
+static void modules__that_differ_in_their_number_are_one(void **state)
+{
+	struct ledger_module m[] = {
+		{.path = "h.0.mlp", .class_name = "MLP", .root = "Net", .bytes = 10, .kind[KIND_ACTIVATIONS] = 10},
+		{.path = "h.11.mlp", .class_name = "MLP", .root = "Net", .bytes = 20, .kind[KIND_GRADIENTS] = 20},
+		{.path = "h.2", .class_name = "Block", .root = "Net", .bytes = 7, .kind[KIND_OTHER] = 7},
+		{.path = "", .class_name = "Net", .root = "Net", .bytes = 5, .kind[KIND_OTHER] = 5},
+		{.path = "conv2d", .class_name = "Conv", .root = "Net", .bytes = 4, .kind[KIND_OTHER] = 4},
+		{.bytes = 3, .kind[KIND_OTHER] = 3},
+	};
+	struct ledger l = {.module = m, .n_modules = sizeof(m) / sizeof(m[0])};
+	static const char *const names[] = {"h.*.mlp", "h.2", "Net", "conv2d", NULL};
+	struct pool pool = {0};
+	struct module_group *g;
+
+	(void)state;
+	assert_int_equal(module_groups(&g, &l, &pool), 5);
+	assert_int_equal(g[0].modules, 2);
+	assert_int_equal(g[0].bytes, 30);
+	assert_string_equal(module_kinds_words(g[0].kind, &pool),
+			    "gradients 20 bytes, activations, for backward 10 bytes");
+	for (size_t i = 0; i < 4; i++)
+		assert_string_equal(g[i].name, names[i]);
+	assert_null(g[4].name);
+	l.several_roots = true;
+	assert_string_equal(module_name_shown(&l, &m[0], &pool), "Net: h.0.mlp");
+	assert_string_equal(module_name_shown(&l, &m[3], &pool), "Net");
+	pool_release(&pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -812,6 +843,7 @@ int main(void)
 		cmocka_unit_test(ledger__every_part_is_what_it_is),
 		cmocka_unit_test(kinds__by_code_by_nodes_and_by_time),
 		cmocka_unit_test(ledger__is_that_of_the_failure),
+		cmocka_unit_test(modules__that_differ_in_their_number_are_one),
 		cmocka_unit_test(fragmentation__names_who_keeps_the_segments),
 		cmocka_unit_test(fragmentation__a_full_card_is_none),
 		cmocka_unit_test(eval__graphs_are_made_and_never_run),

@@ -6,7 +6,7 @@ import { blocksPanel } from "./blocks.js";
 import { causesPanel } from "./causes.js";
 import { verdictPanel } from "./verdict.js";
 import { faultPanel } from "./fault.js";
-import { ledgerPanel, linesPanel, timelinePanel } from "./memory.js";
+import { ledgerPanel, linesPanel, modulesPanel, timelinePanel } from "./memory.js";
 import { flamePanel } from "./flame.js";
 import { mapPanel } from "./map.js";
 import { whatIfPanel } from "./whatif.js";
@@ -24,6 +24,7 @@ const PANELS = [
   ["ledger", "What held the memory", "Ledger", ledgerPanel],
   ["map", "PyTorch's segments", "Segments", mapPanel],
   ["lines", "Memory by line", "Lines", linesPanel],
+  ["modules", "Memory by module", "Modules", modulesPanel],
   ["flame", "Memory by call stack", "Stacks", flamePanel],
   ["launches", "Last launches", "Launches", launchesPanel],
   ["errors", "Errors", "Errors", errorsPanel],
@@ -34,7 +35,7 @@ const PANELS = [
 
 // A bundle describes a machine, not a run; a job has ranks on many of them. What never used a GPU has no kernels and no
 // GPU memory to tell about.
-const OF_A_GPU = ["fault", "timeline", "blocks", "what-if", "ledger", "map", "lines", "flame", "launches"];
+const OF_A_GPU = ["fault", "timeline", "blocks", "what-if", "ledger", "map", "lines", "modules", "flame", "launches"];
 
 function usedGpu(data, detail) {
   if (data.input.kind !== "recording") return true;

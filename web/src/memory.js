@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory over time (uPlot), the ledger as a bar that adds up, and memory by line.
+// Memory over time (uPlot), the ledger as a bar that adds up, and memory by line and by module.
 import { clear, el, missing, scroller, unbroken } from "./dom.js";
 import { css, drawChart, marksOf, optionsOf, restingAt, stepped, timeWords } from "./chart.js";
 import { KIND_COLORS } from "./kinds.js";
@@ -293,32 +293,8 @@ const nameOf = (line) =>
         `${line.library ? ", " + line.library : ""}`
       : line.library || "no line known";
 
-export function linesPanel(data, process, device) {
-  const ledger = object(device.ledger);
-  const words = object(device.words);
-  const rows = list(ledger.lines)
-    .filter((l) => l && isNumber(l.bytes))
-    .map((l) => ({
-      name: nameOf(l),
-      what: (l.kind ? object(words.kinds)[l.kind] : object(words.parts)[l.part]) || l.part || "",
-      bytes: l.bytes,
-      count: l.count || 0,
-      made: l.made || 0,
-    }));
-  if (!rows.length)
-    return missing(
-      data.input.kind === "dump"
-        ? NOT_IN_DUMP
-        : "No line of code is known for the memory of this device. Lines are recorded where Python's frames can be " +
-            "walked; the notes above say if they could not.",
-    );
-  const columns = [
-    ["name", "line", false],
-    ["what", "what it is", false],
-    ["bytes", "bytes", true],
-    ["count", "tensors", true],
-    ["made", "ever allocated", true],
-  ].filter(([key]) => key !== "made" || rows.some((r) => r.made));
+// Rows have a name, bytes, perhaps what they are, and counts; they can be sorted and filtered. `one`: what a row is.
+function tableOf(rows, columns, one) {
   const most = rows.reduce((a, r) => Math.max(a, r.bytes), 1);
   const state = { key: "bytes", down: true, words: "", all: false };
   const body = el("tbody", {});
@@ -393,7 +369,7 @@ export function linesPanel(data, process, device) {
     }
     more.hidden = shown.length === found.length;
     status.textContent =
-      `${count(shown.length)} of ${many(found.length, "line")}, ` + `${bytes(found.reduce((a, r) => a + r.bytes, 0))}`;
+      `${count(shown.length)} of ${many(found.length, one)}, ` + `${bytes(found.reduce((a, r) => a + r.bytes, 0))}`;
   }
   const search = el("input", {
     type: "search",
@@ -403,6 +379,42 @@ export function linesPanel(data, process, device) {
     },
   });
   draw();
+  const label = "Memory by " + one;
+  return [
+    el("div", { class: "tools" }, el("label", {}, "Filter ", search), status, more),
+    scroller(
+      label,
+      el("table", { id: one + "s-table", "aria-label": label }, el("thead", {}, el("tr", {}, heads)), body),
+    ),
+  ];
+}
+
+export function linesPanel(data, process, device) {
+  const ledger = object(device.ledger);
+  const words = object(device.words);
+  const rows = list(ledger.lines)
+    .filter((l) => l && isNumber(l.bytes))
+    .map((l) => ({
+      name: nameOf(l),
+      what: (l.kind ? object(words.kinds)[l.kind] : object(words.parts)[l.part]) || l.part || "",
+      bytes: l.bytes,
+      count: l.count || 0,
+      made: l.made || 0,
+    }));
+  if (!rows.length)
+    return missing(
+      data.input.kind === "dump"
+        ? NOT_IN_DUMP
+        : "No line of code is known for the memory of this device. Lines are recorded where Python's frames can be " +
+            "walked; the notes above say if they could not.",
+    );
+  const columns = [
+    ["name", "line", false],
+    ["what", "what it is", false],
+    ["bytes", "bytes", true],
+    ["count", "tensors", true],
+    ["made", "ever allocated", true],
+  ].filter(([key]) => key !== "made" || rows.some((r) => r.made));
   return [
     el(
       "p",
@@ -412,13 +424,44 @@ export function linesPanel(data, process, device) {
         ? " Some tensors have no line: they have been freed since, and are no longer in any table."
         : "",
     ),
-    el("div", { class: "tools" }, el("label", {}, "Filter ", search), status, more),
-    scroller(
-      "Memory by line",
-      el("table", { id: "lines-table", "aria-label": "Memory by line" }, el("thead", {}, el("tr", {}, heads)), body),
-    ),
+    ...tableOf(rows, columns, "line"),
     ledger.lines_left_out
       ? missing(`${many(ledger.lines_left_out, "smaller line")} with ${bytes(ledger.bytes_left_out)} are omitted.`)
       : null,
+  ];
+}
+
+// --- by module -----------------------------------------------------------------------------------------------
+
+const moduleName = (module, several) =>
+  module.path === null
+    ? "no module known"
+    : module.path === ""
+      ? module.class
+      : (several ? module.model + ": " : "") + module.path;
+
+export function modulesPanel(data, process, device) {
+  const ledger = object(device.ledger);
+  const kinds = object(object(device.words).kinds);
+  const modules = list(ledger.modules).filter((m) => m && isNumber(m.bytes));
+  const known = modules.filter((m) => m.path !== null);
+  if (!known.length) return null;
+  const several = new Set(known.map((m) => m.model)).size > 1;
+  const columns = [
+    ["name", "module", false],
+    ["what", "mostly", false],
+    ["bytes", "bytes", true],
+  ];
+  const rows = modules.map((m) => {
+    const [most] = Object.entries(object(m.kinds)).sort((a, b) => b[1] - a[1]);
+    return { name: moduleName(m, several), what: most ? kinds[most[0]] || "" : "", bytes: m.bytes };
+  });
+  return [
+    el(
+      "p",
+      { class: "soft" },
+      `${capital(moment(ledger.at))}, by the innermost module of the model; they add up to all tensors.`,
+    ),
+    ...tableOf(rows, columns, "module"),
   ];
 }

@@ -112,6 +112,26 @@ static const struct cw_site *find_site(const struct kinds *k, const struct piece
 	return NULL;
 }
 
+/* Sites of one stack follow each other in `order`. */
+uint64_t kinds_first_ticks(const struct kinds *k, const struct piece *p)
+{
+	struct piece any = *p;
+	const struct cw_site *s;
+	uint64_t first = 0;
+	size_t at = 0;
+
+	any.site = 0;
+	s = find_site(k, &any);
+	while (s && k->order[at] != (uint32_t)(s - k->site))
+		at++;
+	for (; s && at < k->n && compare_asked(&k->site[k->order[at]], s) == 0; at++) {
+		uint64_t ticks = k->site[k->order[at]].first_ticks;
+
+		first = ticks && (!first || ticks < first) ? ticks : first;
+	}
+	return first;
+}
+
 struct piece piece_of_site(const struct kinds *k, size_t site)
 {
 	const struct cw_site *s = &k->site[site];

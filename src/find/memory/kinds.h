@@ -55,6 +55,9 @@ uint64_t lines_hash(const struct trace *t, uint32_t stack);
 /* Valid until the next call. */
 const struct about *kinds_about(struct kinds *k, const struct piece *p);
 
+/* When memory was first allocated with its stack, in whichever module; 0 = not known. */
+uint64_t kinds_first_ticks(const struct kinds *k, const struct piece *p);
+
 /* The file that called the driver for it: offset of a cw_string, 0 = not known. */
 uint32_t kinds_library(struct kinds *k, const struct piece *p);
 enum ledger_kind kinds_of(struct kinds *k, const struct piece *p);

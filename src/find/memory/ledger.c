@@ -12,6 +12,7 @@
 #include "find/memory/ledger_lines.h"
 #include "find/memory/playback.h"
 #include "find/memory/segments.h"
+#include "read/recording/modules.h"
 #include "read/recording/trace.h"
 #include "read/recording/trace_memory.h"
 #include "probe/usage.h"
@@ -87,6 +88,7 @@ static void pieces_add_tensors(struct lines *to, const struct moment *m, struct 
 
 		one.part = PART_TENSORS;
 		one.kind = kinds_of(k, p);
+		one.module = p->workspace ? 0 : trace_site_module(k->trace, p->site);
 		lines_add(to, &one);
 	}
 }
@@ -222,6 +224,7 @@ static void site_at_peak(struct peak *p, size_t site)
 
 	left = p->highest ? trace_site_at_peak(p->kinds->trace, s) : known ? held[p->epoch] : 0;
 	site_line_add(p, &one, KIND_WORKSPACES, p->workspaces[site], &left);
+	one.module = trace_site_module(p->kinds->trace, site);
 	if (known && kind == KIND_BACKWARD)
 		site_line_add(p, &one, KIND_GRADIENTS, gradients_among(p->epochs, held, (size_t)p->epoch), &left);
 	site_line_add(p, &one, kind, left, &left);
@@ -440,11 +443,13 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 		  const struct ledger_seen *seen, struct pool *pool)
 {
 	uint64_t when = at == LEDGER_OOM && f ? f->ticks : UINT64_MAX;
-	struct lines lines = {0};
+	struct module_sums modules;
+	struct lines lines = {.modules = &modules};
 	struct moment m;
 	struct kinds k;
 
 	*l = (struct ledger){.at = at, .device = device, .ticks = when};
+	module_sums_begin(&modules, t);
 	moment_init(&m, t, when, device);
 	kinds_init(&k, t, &m, ledger_in_backward(t, at == LEDGER_OOM ? f : NULL), pool);
 	set_total(l, t, f);
@@ -463,6 +468,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 	divide(l, &lines, f ? f->free_bytes : 0, seen);
 	lines_join(&lines);
 	keep_lines(l, &lines, pool);
+	module_sums_end(&modules, l, t, pool);
 	ledger_add_kinds(l);
 	pieces_count_made(l, &k);
 	l->pinned = at == LEDGER_PEAK ? 0 : pieces_host_sum(&m);
@@ -484,11 +490,13 @@ static void read_playback(struct ledger *l, struct lines *lines, struct kinds *k
 void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct playback *play,
 		     struct pool *pool)
 {
-	struct lines lines = {0};
+	struct module_sums modules;
+	struct lines lines = {.modules = &modules};
 	struct moment m;
 	struct kinds k;
 
 	*l = (struct ledger){.at = LEDGER_TIME, .device = device, .ticks = ticks, .sampled = !play};
+	module_sums_begin(&modules, t);
 	set_total(l, t, NULL);
 	from_timeline(l, t, ticks);
 	if (play) {
@@ -502,10 +510,11 @@ void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t tic
 	divide(l, &lines, 0, NULL);
 	lines_join(&lines);
 	keep_lines(l, &lines, pool);
+	module_sums_end(&modules, l, t, pool);
 	if (play)
 		ledger_add_kinds(l);
 	else
-		l->n = 0;	/* only sums */
+		l->n = l->n_modules = 0;	/* only sums */
 }
 
 /* The epoch that a moment is in; -1 = it is before the first one. */
@@ -521,7 +530,8 @@ static long epoch_at(const struct cw_epoch *e, size_t n, uint64_t ticks)
 bool ledger_build_epoch(struct ledger *l, struct trace *t, int device, uint64_t ticks, struct pool *pool)
 {
 	const struct cw_epoch *e;
-	struct lines lines = {0};
+	struct module_sums modules;
+	struct lines lines = {.modules = &modules};
 	struct moment m;
 	struct kinds k;
 	struct peak p;
@@ -536,6 +546,7 @@ bool ledger_build_epoch(struct ledger *l, struct trace *t, int device, uint64_t 
 	p.ticks = e->at;
 	*l = (struct ledger){.at = LEDGER_TIME, .device = device, .ticks = e->at, .of_epoch = true, .sampled = true,
 			     .allocated = e->allocated, .reserved = e->reserved, .driver = e->driver};
+	module_sums_begin(&modules, t);
 	moment_init(&m, t, UINT64_MAX, device);
 	kinds_init(&k, t, &m, ledger_in_backward(t, NULL), pool);
 	set_total(l, t, NULL);
@@ -544,6 +555,7 @@ bool ledger_build_epoch(struct ledger *l, struct trace *t, int device, uint64_t 
 	divide(l, &lines, 0, NULL);
 	lines_join(&lines);
 	keep_lines(l, &lines, pool);
+	module_sums_end(&modules, l, t, pool);
 	ledger_add_kinds(l);
 	moment_free(&m);
 	return true;

@@ -32,6 +32,8 @@ void lines_add(struct lines *l, const struct ledger_line *one)
 	uint32_t n = (uint32_t)l->n,
 		 i = one->pid ? n : map_put(&l->map, map_hash(key), ledger_line_same, l->list, one, n);
 
+	if (l->modules && one->part == PART_TENSORS)
+		module_sums_add(l->modules, one->module, one->kind, one->bytes);
 	if (i != n) {
 		add_to(&l->list[i], one);
 		return;

@@ -7,11 +7,12 @@
 #include <stddef.h>
 
 #include "base/map.h"
-#include "case/ledger.h"
+#include "find/memory/module_sums.h"
 
 struct lines {
 	struct ledger_line *list;
 	size_t n, cap;
+	struct module_sums *modules;	/* NULL: not wanted */
 	struct map map;			/* of `list`, except other processes: each is its own line */
 };
 

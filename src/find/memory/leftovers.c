@@ -128,8 +128,8 @@ static bool was_cut_short(const struct search *s, uint32_t loop)
 /* A loop that ended before most of the work was done cannot be the reason: it loaded a data set. */
 static bool is_long_over(const struct search *s, const struct entry *newest)
 {
-	const struct cw_site *site = kinds_about(s->k, &s->m->torch.list[newest->block])->asked;
-	uint64_t first = site && site->first_ticks ? site->first_ticks : newest->ticks;
+	uint64_t first = kinds_first_ticks(s->k, &s->m->torch.list[newest->block]);
+	first = first ? first : newest->ticks;
 
 	return s->m->when != UINT64_MAX && newest->ticks - first < s->m->when - newest->ticks;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "case/module_groups.h"
 #include "compat/cuda_errors.h"
 #include "find/memory/batch_options.h"
 #include "find/memory/pieces.h"
@@ -77,6 +78,24 @@ static void fill_tensors(struct casefile *f, const struct trace *t, const struct
 		fact_set_text(f, FACT_memory_top_kind, ledger_kind_text(l->line[i].kind));
 		break;
 	}
+}
+
+#define NOTABLE	8u	/* a module is told if it has at least one in so many of the bytes */
+
+/* In framework code all tensors come from the same lines. */
+static void fill_modules(struct casefile *f, const struct ledger *l)
+{
+	struct module_group *g;
+	size_t n = l->modules_known ? module_groups(&g, l, f->pool) : 0, i = 0;
+
+	while (i < n && !g[i].name)
+		i++;
+	if (i == n || g[i].bytes < l->allocated / NOTABLE)
+		return;
+	fact_set_text(f, FACT_memory_module, g[i].name);
+	set_bytes(f, FACT_memory_module_bytes, g[i].bytes);
+	set_bytes(f, FACT_memory_module_count, g[i].modules);
+	fact_set_text(f, FACT_memory_module_kinds, module_kinds_words(g[i].kind, f->pool));
 }
 
 /* What a model needs with any batch size; the rest may depend on it. */
@@ -549,6 +568,7 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 	if (!l)
 		return;
 	fill_tensors(f, t, l);
+	fill_modules(f, l);
 	fill_purpose(f, i, t, l);
 	fill_library(f, t, l);
 	if (seen->known)

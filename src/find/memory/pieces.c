@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "read/recording/trace.h"
+#include "read/recording/trace_memory.h"
 
 static void piece_add(struct pieces *p, size_t *cap, struct piece one)
 {
@@ -51,6 +52,7 @@ struct piece piece_of_freed(const struct trace *t, const struct cw_freed *f)
 			      .freed_after = f->free_stack & CW_FREED_AFTER,
 			      .device = f->device,
 			      .kind = was_torch(f) ? CW_MEM_TORCH : f->kind,
+			      .site = trace_freed_site(t, f),
 			      .workspace = f->kind == CW_MEM_WORKSPACE};
 }
 

@@ -98,6 +98,25 @@ size_t trace_sites(struct trace *t, const struct cw_site **sites)
 	return m->n_sites;
 }
 
+/* Behind the ring's slots. */
+uint32_t trace_freed_site(const struct trace *t, const struct cw_freed *f)
+{
+	const struct cw_ring *r;
+	size_t len;
+
+	for (size_t i = 0; trace_header(t)->minor >= 13 && (r = trace_nth_chunk(t, CW_CHUNK_FREED, i, &len)) != NULL;
+	     i++) {
+		const char *first = (const char *)(r + 1), *at = (const char *)f;
+		uint64_t slots = len > sizeof(*r) ? (len - sizeof(*r)) / (sizeof(*f) + sizeof(uint32_t)) : 0;
+
+		if (slots >= r->n_slots && r->slot_size == sizeof(*f) && at >= first &&
+		    at < first + r->n_slots * sizeof(*f))
+			return ((const uint32_t *)(const void *)(first +
+								 r->n_slots * sizeof(*f)))[(at - first) / sizeof(*f)];
+	}
+	return 0;
+}
+
 uint64_t trace_site_at_peak(const struct trace *t, const struct cw_site *s)
 {
 	const struct cw_memory_now *m = trace_memory(t, s->device);

@@ -11,6 +11,9 @@
  * written have kind 0. */
 size_t trace_sites(struct trace *t, const struct cw_site **sites);
 
+/* The site of an allocation that was freed; 0 = not known. */
+uint32_t trace_freed_site(const struct trace *t, const struct cw_freed *f);
+
 /* Bytes of a site when its device's memory was at its peak. */
 uint64_t trace_site_at_peak(const struct trace *t, const struct cw_site *s);
 

@@ -345,6 +345,7 @@ uint32_t loops_of_code(const char *code, uint64_t id)
 		locals = code_locals(code);
 		with = LOOPS_KNOWN | read_code(code) | (locals < 127 ? locals : 127) << 24;
 		with |= loops.code[LOOPS_NUMBER(with)].n ? LOOPS_ANY : 0;
+		with |= code_is_method(code) ? LOOPS_METHOD : 0;
 		if (!table_put(index_of, CODE_SLOTS, id, with))
 			with = LOOPS_KNOWN;
 	}
