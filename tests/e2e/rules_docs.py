@@ -26,6 +26,7 @@ NEEDS = (
     (r"--at 1m,10m", "a recording of ten minutes"),
     (r"--root DIR", "a copied tree"),
     (r"--watch\b", "a GPU, or a program to watch"),
+    (r"memory --pid\b", "a recorded process that runs"),
     (r"explain --all\b", "a process of this user that has loaded CUDA"),
     (r"nccl_trace_rank|attempt_0|dumps/", "files that PyTorch writes in a job"),
     (r"…|\.\.\. ?$|\[options\]", "words of your own"),
