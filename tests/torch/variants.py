@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs by strangers, each in several variants whose true cause is the same: is it named, and is the answer the same?
 
-    tests/torch/variants.py [--build build] [-j N] [--first N] [--json FILE] [--folder FOLDER] [name…]
+    tests/torch/variants.py [--build build] [-j N] [--first N] [--after N] [--keep DIR] [--json FILE] [--folder FOLDER] [name…]
 
 FOLDER/variants.json: [{"file": …, "label": cause without oom-, "here_line": N, "also_lines": [N…], "variants": [{"args": […], "card": GiB}…]}…]. Each
-variant runs on a simulated card of that size. --first: only that many variants of each. Status 1: a wrong answer was certain.
+variant runs on a simulated card of that size. --first: only that many variants of each; --after: without that many of them. --keep: recordings stay in DIR, and
+what is there already is judged again, not run. Status 1: a wrong answer was certain.
 """
 import argparse
 import collections
@@ -23,12 +24,19 @@ import check  # noqa: E402
 LIMIT = 300
 
 
-def verdict(args, folder, program, variant):
+def again(args, out):
+    words = [os.path.join(args.build, "cuwhy"), "explain", "--json", out]
+    return json.loads(subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False).stdout)
+
+
+def verdict(args, folder, program, number, variant):
     """Its cause, certainty, lines and text; None: the program did not run out of memory."""
-    out = tempfile.mkdtemp(dir=folder)
+    out = os.path.join(folder, "%s-%d" % (program.removesuffix(".py"), number))
     words = [os.path.join(args.build, "cuwhy"), "run", "--gpu", "sim:h200,memory=%gG" % variant["card"], "--out", out, "-f", "--",
              sys.executable, os.path.join(args.folder, program), *variant["args"]]
     try:
+        if os.path.exists(os.path.join(out, "verdict.json")):
+            return again(args, out)
         subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
         with open(os.path.join(out, "verdict.json"), encoding="utf-8") as stream:
             return json.load(stream)
@@ -43,8 +51,8 @@ def lines_of(v):
 def judge(args, folder, row):
     """[(cause, certainty, line is right)] of its variants."""
     wanted, said = {row["here_line"], *row.get("also_lines", ())}, []
-    for variant in row["variants"][:args.first]:
-        v = verdict(args, folder, row["file"], variant)
+    for number, variant in list(enumerate(row["variants"], 1))[args.after:args.first]:
+        v = verdict(args, folder, row["file"], number, variant)
         said.append((v["cause"].removeprefix("oom-"), v.get("certainty"), bool(lines_of(v) & wanted), sorted(lines_of(v))))
     return row, said
 
@@ -54,6 +62,8 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("-j", type=int, default=2, dest="jobs")
     parser.add_argument("--first", type=int, default=99)
+    parser.add_argument("--after", type=int, default=0)
+    parser.add_argument("--keep")
     parser.add_argument("--json")
     parser.add_argument("--folder", default=os.path.join(HERE, "variants"))
     parser.add_argument("names", nargs="*")
@@ -64,7 +74,7 @@ def main():
     right = runs = line = same = certain_wrong = 0
     table, kept = collections.Counter(), []
     with tempfile.TemporaryDirectory(prefix="cuwhy-variants-") as folder, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for row, said in pool.map(lambda r: judge(args, folder, r), rows):
+        for row, said in pool.map(lambda r: judge(args, args.keep or folder, r), rows):
             good = [cause == row["label"] for cause, *_ in said]
             bad = [s for s in said if s[0] != row["label"] and s[1] == "certain"]
             runs, right, certain_wrong = runs + len(said), right + sum(good), certain_wrong + len(bad)

@@ -43,10 +43,11 @@ static bool pass_was_run(struct trace *t, uint32_t stack, const struct place *at
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 	uint32_t model = s ? stack_outermost_of(t, s, modules) : 0;
 
-	if (!s || model + 1 >= s->n)
-		return line_was_run(t, at->file, at->line);
-	for (uint32_t k = model + 1; k < s->n; k++)
-		if (!line_was_run(t, trace_string(t, s->frame[k].file), s->frame[k].line))
+	if (!s || !line_was_run(t, at->file, at->line))
+		return false;
+	for (uint32_t k = model < s->n ? model + 1 : 0; k < s->n; k++)
+		if (stack_owner(t, s, k) == OWNER_USER &&
+		    !line_was_run(t, trace_string(t, s->frame[k].file), s->frame[k].line))
 			return false;
 	return true;
 }

@@ -315,7 +315,10 @@ static void find_pass(struct uses *u, const struct levels *l, struct pool *pool)
 
 		if (x->statement < 0)
 			return;
-		flow_of_statement(&f, x->code, x->statement, pool);
+		if (i + 1 < l->n)
+			flow_in_function(&f, x->code, x->statement, pool);
+		else
+			flow_of_statement(&f, x->code, x->statement, pool);
 		if (f.backward >= 0) {
 			u->pass = flow_use(&f);
 			return;

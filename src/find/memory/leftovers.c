@@ -429,8 +429,10 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 		s->out->exact = false;
 	if (!s->loops.any_model && !s->loops.any_backward)	/* it may build something that it needs */
 		s->out->exact = false;
-	if (!gone)
+	if (!gone) {
 		graphs_find_last(s, graph, n_graph);
+		graphs_find_loop(s, graph, n_graph);
+	}
 	if (!gone && graphs_mostly_run(s, graph, n_graph))
 		s->out->exact = false;
 	tries_add(s, f, lines);
