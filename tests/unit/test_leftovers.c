@@ -12,6 +12,8 @@
 #include "base/pool.h"
 #include "find/memory/further.h"
 #include "find/memory/leftovers.h"
+#include "find/memory/per_turn.h"
+#include "find/memory/replay_steps.h"
 #include "find/failure/place.h"
 #include "memory_make.h"
 
@@ -816,6 +818,79 @@ static void leftovers__layers_of_a_model_are_no_turns(void **state)
 	release(&x);
 }
 
+/* model.score(x) instead of model(x): the loop over its layers is outside of any module then. The training, which calls the model, tells. */
+static void leftovers__layers_of_a_model_are_no_turns_past_its_forward(void **state)
+{
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		uint32_t batch, direct;
+		struct made x;
+
+		setup(&x);
+		batch = turn(&x, 0, BATCHES, 1);
+		direct = tb_stack(&x.m.b, TORCH "nn/functional.py:10:relu", CALL, "model.py:8:forward", MAIN, NULL);
+		if (known)
+			stays(&x, MIB, x.layer, turn(&x, batch, LAYERS, 1));
+		for (uint32_t i = 1; i <= 7; i++) {
+			mm_node(&x.m, direct, false);
+			stays(&x, 4 * GIB, direct, turn(&x, batch, LAYERS, i));
+		}
+		find(&x, fails(&x, direct, turn(&x, batch, LAYERS, 8)));
+		if (known)
+			expect_none(&x);
+		else
+			assert_int_equal(x.left.graphs.bytes, 7 * 4 * GIB);
+		release(&x);
+	}
+}
+
+/* Each step of a rollout hangs on the one before: whether a training left these graphs or an evaluation, the loop around backward tells. */
+static void leftovers__graphs_of_a_loop_without_backward_are_of_one_pass(void **state)
+{
+	(void)state;
+	for (int trains = 0; trains < 2; trains++) {
+		struct made x;
+		uint32_t batch;
+
+		setup(&x);
+		mm_block(&x.m, GIB, x.backward, 0, CW_SITE_BACKWARD)->extra |= (uint64_t)turn(&x, 0, BATCHES, 2) << 32;
+		batch = turn(&x, 0, BATCHES, 4);
+		for (uint32_t i = 1; i <= 7; i++)
+			pass_stays(&x, trains ? turn(&x, 0, BATCHES, 3 + i) : turn(&x, batch, STEPS, i));
+		find(&x, fails(&x, x.embed, trains ? turn(&x, 0, BATCHES, 11) : turn(&x, batch, STEPS, 8)));
+		assert_int_equal(x.left.graphs.bytes, 7 * (10 * GIB + MIB));
+		assert_int_equal(x.left.graphs_in_training, trains);
+		release(&x);
+	}
+}
+
+/* What a single run of an inner loop has left is counted in turns of that loop, not of the one around it. */
+static void per_turn__one_run_of_a_loop_has_its_own_count(void **state)
+{
+	struct replay none = {.n = 0};
+	struct turns_left left = {.turns = 7, .requests = 5};
+	struct per_turn_loop loop;
+	struct cw_failure *f, at;
+	uint64_t turns;
+	struct made x;
+	uint32_t batch;
+
+	(void)state;
+	setup(&x);
+	batch = turn(&x, 0, BATCHES, 4);
+	for (uint32_t i = 1; i <= 7; i++)
+		pass_stays(&x, turn(&x, batch, STEPS, i));
+	f = fails(&x, x.embed, turn(&x, batch, STEPS, 8));
+	at = *f;
+	find(&x, f);
+	per_turn_count(&loop, &none, &left, &(struct per_turn_known){x.t, &x.moment, &at, &x.left}, &turns);
+	assert_int_equal(loop.place.line, 19);
+	assert_int_equal(loop.turn, 8);
+	assert_int_equal(loop.since, 1);
+	assert_int_equal(turns, 7);
+	release(&x);
+}
+
 /* Nothing calls a module: the inner loop may be one over layers, so the outermost is the only one that counts. */
 static void leftovers__without_modules_the_outermost_loop_counts(void **state)
 {
@@ -1615,6 +1690,9 @@ int main(void)
 		cmocka_unit_test(leftovers__a_loop_that_only_builds_leaves_nothing),
 		cmocka_unit_test(leftovers__one_tensor_a_turn_is_no_graph),
 		cmocka_unit_test(leftovers__layers_of_a_model_are_no_turns),
+		cmocka_unit_test(leftovers__layers_of_a_model_are_no_turns_past_its_forward),
+		cmocka_unit_test(leftovers__graphs_of_a_loop_without_backward_are_of_one_pass),
+		cmocka_unit_test(per_turn__one_run_of_a_loop_has_its_own_count),
 		cmocka_unit_test(leftovers__without_modules_the_outermost_loop_counts),
 		cmocka_unit_test(leftovers__steps_that_wait_for_backward_are_none),
 		cmocka_unit_test(leftovers__a_thread_without_frames_is_in_the_turn_of_the_last_launch),

@@ -1507,6 +1507,7 @@ static void proven(struct casefile *f, struct pool *pool, const char *first, dou
 	fact_set_number(f, FACT_graph_nodes_run, 90);
 	fact_set_number(f, FACT_graph_rounds, 9);
 	fact_set_number(f, FACT_graph_kept, 8e9);
+	fact_set_flag(f, FACT_graph_loop_run, true);
 	fact_set_flag(f, FACT_grow_is, true);
 	fact_set_number(f, FACT_grow_turns, 8);
 }
@@ -1599,6 +1600,26 @@ static void memory__a_pass_that_backward_never_runs_over_needs_no_graph(void **s
 		fact_set_number(&f, FACT_room_no_grad, spare * 1e9);
 		assert_string_equal(AT(best(&m, &f, &pool)->cause->id),
 				    spare > 0 ? "oom-eval-without-no-grad" : "oom-capacity");
+	}
+	pool_release(&pool);
+}
+
+/* A rollout, or a decoder with its cache: the graph grows from step to step. Where backward runs in no step, it may come later, or never. */
+static void memory__graphs_of_a_loop_without_backward_are_not_certain(void **state)
+{
+	struct pool pool = {0};
+	struct casefile f;
+	struct matches m;
+
+	(void)state;
+	for (int evaluates = 0; evaluates < 2; evaluates++) {
+		proven(&f, &pool, "graphs", 1);
+		fact_set_flag(&f, FACT_grow_is, false);
+		fact_set_flag(&f, FACT_graph_loop_run, false);
+		fact_set_flag(&f, FACT_graph_evaluates, evaluates);
+		assert_string_equal(AT(best(&m, &f, &pool)->cause->id),
+				    evaluates ? "oom-eval-without-no-grad" : "oom-graph-retention");
+		assert_int_equal(best(&m, &f, &pool)->sure, KB_LIKELY);
 	}
 	pool_release(&pool);
 }
@@ -1918,6 +1939,7 @@ int main(void)
 		cmocka_unit_test(memory__the_first_pass_needs_its_graphs),
 		cmocka_unit_test(memory__what_backward_waits_for_is_not_certain_to_pile_up),
 		cmocka_unit_test(memory__a_pass_that_backward_never_runs_over_needs_no_graph),
+		cmocka_unit_test(memory__graphs_of_a_loop_without_backward_are_not_certain),
 		cmocka_unit_test(memory__a_limit_of_the_program_speaks_against_certain),
 		cmocka_unit_test(memory__what_grows_in_place_is_growth),
 		cmocka_unit_test(memory__after_a_failed_try_capacity_is_not_certain),

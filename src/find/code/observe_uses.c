@@ -11,12 +11,17 @@
 
 static const char *const use_words[] = {[USE_UNKNOWN] = "", [USE_KEPT] = "kept", [USE_BACKWARD] = "backward"};
 
+static bool is_trained(const struct uses *u)
+{
+	return u->pass == USE_BACKWARD || u->use == USE_BACKWARD;
+}
+
 /* Backward that runs over the value itself says more than the name of a function, or than words in its file. */
 static enum trains trains_with(const struct uses *u, struct trace *t, uint32_t stack)
 {
 	enum trains name = stack_trains_by_name(t, stack);
 
-	if (u->pass == USE_BACKWARD || u->use == USE_BACKWARD)
+	if (is_trained(u))
 		return TRAINS_YES;
 	if (name != TRAINS_UNKNOWN)
 		return name;
@@ -73,7 +78,7 @@ void observe_uses(struct casefile *f, const struct incident *i, struct trace *t,
 	kept = asked;
 	if (last)
 		uses_find(&kept, t, last->stack, last->file, last->line, f->pool);
-	code = trains_with(last && asked.pass == USE_UNKNOWN ? &kept : &asked, t, i->lead->stack);
+	code = trains_with(is_trained(&kept) || asked.pass == USE_UNKNOWN ? &kept : &asked, t, i->lead->stack);
 	batch = batch_trains(code, t, i);
 	if (code != TRAINS_UNKNOWN)
 		fact_set_flag(f, FACT_graph_trains, code == TRAINS_YES);
