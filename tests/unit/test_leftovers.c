@@ -1304,6 +1304,51 @@ static void leftovers__what_an_optimizer_needs_is_made_once(void **state)
 	release(&x);
 }
 
+/* One of each parameter, but PyTorch may give out a little more than was asked for: that is no second set. */
+static void leftovers__gradients_are_not_more_than_the_parameters(void **state)
+{
+	(void)state;
+	for (int more = 0; more < 2; more++) {
+		struct made x;
+		uint32_t in;
+
+		setup(&x);
+		for (int i = 0; i < 4; i++)
+			stays(&x, 8 * MIB, tb_stack(&x.m.b, INIT, MAIN, NULL), 0);
+		for (uint32_t b = 1; b <= 4; b++) {
+			in = turn(&x, 0, BATCHES, b);
+			mm_block(&x.m, 8 * MIB + (more ? 2 * MIB : MIB - 512), 0, x.layer, CW_SITE_BACKWARD)->extra |=
+				(uint64_t)in << 32;
+			goes(&x, GIB, x.layer, turn(&x, in, LAYERS, 1), 0);
+		}
+		in = turn(&x, 0, BATCHES, 5);
+		stays(&x, GIB, x.layer, turn(&x, in, LAYERS, 1));
+		find(&x, fails(&x, x.layer, in));
+		assert_int_equal(x.left.tensors.bytes, more ? 4 * 10 * MIB : 0);
+		release(&x);
+	}
+}
+
+/* The batch is made once, and passes of an inner loop over its parts are kept: they keep the batch, too. */
+static void leftovers__a_graph_of_an_inner_loop_keeps_what_is_made_around_it(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t b = 1; b <= 7; b++) {
+		uint32_t in = turn(&x, 0, BATCHES, b);
+
+		stays(&x, 9 * GIB, x.work, in);
+		for (uint32_t i = 1; i <= 2; i++)
+			pass_stays(&x, turn(&x, in, STEPS, i));
+	}
+	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 8)));
+	assert_int_equal(x.left.tensors.bytes, 0);
+	assert_int_equal(x.left.graphs.bytes, 7 * (9 * GIB + 2 * (10 * GIB + MIB)));
+	release(&x);
+}
+
 static void leftovers__models_of_earlier_trials_add_up(void **state)
 {
 	struct made x;
@@ -1703,6 +1748,8 @@ int main(void)
 		cmocka_unit_test(leftovers__damaged_turns_count_for_nothing),
 		cmocka_unit_test(leftovers__layers_that_a_loop_builds_are_none),
 		cmocka_unit_test(leftovers__what_an_optimizer_needs_is_made_once),
+		cmocka_unit_test(leftovers__gradients_are_not_more_than_the_parameters),
+		cmocka_unit_test(leftovers__a_graph_of_an_inner_loop_keeps_what_is_made_around_it),
 		cmocka_unit_test(leftovers__state_that_is_made_again_adds_up),
 		cmocka_unit_test(leftovers__a_tensor_that_is_extended_grows),
 		cmocka_unit_test(leftovers__tensors_that_take_turns_at_growing_grow),
