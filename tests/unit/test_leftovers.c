@@ -1234,6 +1234,31 @@ static void blame__kept_graphs_are_blamed_on_what_keeps_them(void **state)
 	verdict_free(v);
 }
 
+/* Taking away what a pass has made so far lets the request through, but backward may be on its way to it. */
+static void blame__graphs_that_backward_may_need_are_no_promise(void **state)
+{
+	(void)state;
+	for (int trains = 0; trains < 2; trains++) {
+		struct verdict *v;
+		struct made x;
+		char *text;
+
+		setup(&x);
+		mm_node(&x.m, x.embed, true);
+		if (trains)
+			mm_block(&x.m, GIB, x.backward, 0, CW_SITE_BACKWARD)->extra |= (uint64_t)turn(&x, 0, BATCHES, 1) << 32;
+		for (uint32_t i = 1; i <= 12; i++)
+			pass_stays(&x, turn(&x, 0, BATCHES, i));
+		fails(&x, x.embed, turn(&x, 0, BATCHES, 13));
+		v = judge_end(&x.m.b, 1, 0);
+		text = text_of(v);
+		assert_non_null(strstr(text, "would have fit without the autograd graphs"));
+		assert_int_equal(strstr(text, "if backward") == NULL, trains);
+		free(text);
+		verdict_free(v);
+	}
+}
+
 static struct line line_at(const char *file, unsigned number)
 {
 	return (struct line){.file = file, .shown = file, .number = number};
@@ -1771,6 +1796,7 @@ int main(void)
 		cmocka_unit_test(blame__the_text_names_both_lines_and_what_would_have_fit),
 		cmocka_unit_test(blame__of_several_ways_none_is_certain),
 		cmocka_unit_test(blame__kept_graphs_are_blamed_on_what_keeps_them),
+		cmocka_unit_test(blame__graphs_that_backward_may_need_are_no_promise),
 		cmocka_unit_test(blame__a_line_that_is_not_known_or_the_same_changes_nothing),
 	};
 

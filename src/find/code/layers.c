@@ -95,8 +95,8 @@ static size_t head_end(const char *text)
 {
 	size_t i = 0;
 
-	while (text[i] && text[i] != ':')
-		i = strchr("([{", text[i]) ? flow_closing(text, i) + 1 : i + 1;
+	for (; text[i] && text[i] != ':'; i += text[i] != '\0')
+		i = strchr("([{", text[i]) ? flow_closing(text, i) : i;
 	return i;
 }
 
