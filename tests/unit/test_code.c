@@ -242,10 +242,10 @@ static void code__a_function_whose_caller_is_known_returns_to_no_other(void **st
 				   "def imagine(h):\n"
 				   "    h = step(h)\n"
 				   "    return h.sum().item()\n",
-			 within[] = "def step(h):\n"
-				    "    y = cell(h)  # seed\n"
-				    "    y.mean().backward()\n"
-				    "    return y\n";
+			  within[] = "def step(h):\n"
+				     "    y = cell(h)  # seed\n"
+				     "    y.mean().backward()\n"
+				     "    return y\n";
 
 	(void)state;
 	assert_int_equal(used(text, false), USE_BACKWARD);

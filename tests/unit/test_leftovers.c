@@ -1246,7 +1246,8 @@ static void blame__graphs_that_backward_may_need_are_no_promise(void **state)
 		setup(&x);
 		mm_node(&x.m, x.embed, true);
 		if (trains)
-			mm_block(&x.m, GIB, x.backward, 0, CW_SITE_BACKWARD)->extra |= (uint64_t)turn(&x, 0, BATCHES, 1) << 32;
+			mm_block(&x.m, GIB, x.backward, 0, CW_SITE_BACKWARD)->extra |= (uint64_t)turn(&x, 0, BATCHES, 1)
+										       << 32;
 		for (uint32_t i = 1; i <= 12; i++)
 			pass_stays(&x, turn(&x, 0, BATCHES, i));
 		fails(&x, x.embed, turn(&x, 0, BATCHES, 13));
