@@ -388,7 +388,8 @@ static bool add_targets(struct flow *f, int statement, size_t from, size_t to)
 		}
 		if (!begins_name(s->text, i))
 			continue;
-		for (last = i, end = name_end(s->text, i); s->text[end] == '.' && is_name(s->text[end + 1]);
+		for (last = i, end = name_end(s->text, i);
+		     end < to && s->text[end] == '.' && is_name(s->text[end + 1]);
 		     end = name_end(s->text, last))
 			last = end + 1;
 		more |= add_key(f, last == i ? flow_key(f->code, s->function, s->text + i, end - i, f->pool)
