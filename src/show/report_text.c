@@ -562,6 +562,15 @@ static bool counts_as_enough(const struct casefile *c, const char *way)
 	return false;
 }
 
+/* No backward runs in the loop that left the graphs, or has run before: they are of a pass that may be on its way to one. */
+static const char *room_condition(const struct casefile *c, enum fact_id way)
+{
+	bool waits = (fact_known(c, FACT_graph_loop_run) && !fact_true(c, FACT_graph_loop_run)) ||
+		     fact_true(c, FACT_turn_first_pass);
+
+	return way == FACT_room_graphs && waits ? ", if backward does not need them" : "";
+}
+
 /* What would have let the program go on, what would have done so for this request only, and what would not. */
 static void text_room(struct answer *a)
 {
@@ -594,7 +603,8 @@ static void text_room(struct answer *a)
 				continue;
 			format_bytes(bytes, sizeof(bytes), spare < 0 ? -spare : spare);
 			if (fits == FITS)
-				wrap_printf(w, "would have fit %s: %s to spare", ways[i].words, bytes);
+				wrap_printf(w, "would have fit %s%s: %s to spare", ways[i].words,
+					    room_condition(c, ways[i].fact), bytes);
 			else if (fits == FITS_ONCE)
 				wrap_printf(w, "would only have run a little longer %s: %s to spare", ways[i].words,
 					    bytes);

@@ -11,7 +11,7 @@ LIBRARY = os.path.join(HERE, "site-packages", "trainer.py")
 
 # Styles whose turns no iterator tells. Those of the second line may also be counted wrong, and are then not said to be exact:
 # nothing at all changes from one turn to the next, or they go from a place to one further on; nothing shows the first calls.
-ABOUT = {"while_counter", "while_true_break", "while_nested", "while_in_while", "while_in_while_between", "for_in_while", "over_a_generator", "in_a_generator", "loader", "epochs_over_a_loader",
+ABOUT = {"while_counter", "while_true_break", "while_nested", "while_in_while", "while_unpacks", "while_in_while_between", "for_in_while", "over_a_generator", "in_a_generator", "loader", "epochs_over_a_loader",
          "walrus", "chained", "progress_bar", "asynchronous"}
 OFF = {"while_nothing_changes", "while_try_except", "mapped", "mapped_with_locals", "mapped_over_a_generator"}
 CALLS = {"map", "map-locals", "map-generator"}    # C code that repeats: its first calls are not known to be a loop

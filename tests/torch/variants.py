@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs by strangers, each in several variants whose true cause is the same: is it named, and is the answer the same?
 
-    tests/torch/variants.py [--build build] [-j N] [--first N] [--json FILE] [--folder FOLDER] [name…]
+    tests/torch/variants.py [--build build] [-j N] [--first N] [--after N] [--keep DIR] [--json FILE] [--folder FOLDER] [name…]
     tests/torch/variants.py --real [--count 20] [--seed 0] [-j N] [name…]       one variant each of some of them, on this machine's GPU
     tests/torch/variants.py --rehearse [--count 20] [--seed 0] [-j N] [name…]   the same without a GPU
 
 FOLDER/variants.json: [{"file": …, "label": cause without oom-, "here_line": N, "also_lines": [N…], "variants": [{"args": […], "card": GiB}…]}…]. Each
-variant runs on a simulated card of that size. --first: only that many variants of each. Status 1: a wrong answer was certain.
+variant runs on a simulated card of that size. --first: only that many variants of each; --after: without that many of them. --keep: recordings stay in DIR, and
+what is there already is judged again, not run. Status 1: a wrong answer was certain.
 
 --real: the GPU is as small as the variant's card for the program (smaller_card.py), and the programs have it in turns. The seed chooses programs,
 as many of each label as can be, and variants.
@@ -18,7 +19,6 @@ import concurrent.futures
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,32 +30,27 @@ import smaller_card  # noqa: E402
 LIMIT = 300
 
 
-def verdict(args, folder, program, variant):
+def again(args, out):
+    words = [os.path.join(args.build, "cuwhy"), "explain", "--json", out]
+    return json.loads(subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False).stdout)
+
+
+def verdict(args, folder, program, number, variant):
     """Its cause, certainty, lines and text; None: the program did not run out of memory."""
-    out = tempfile.mkdtemp(dir=folder)
+    out = os.path.join(folder, "%s-%d" % (program.removesuffix(".py"), number))
     command = [sys.executable, os.path.abspath(os.path.join(args.folder, program)), *variant["args"]]
     try:
+        if os.path.exists(os.path.join(out, "verdict.json")):
+            return again(args, out)
         if args.card:
-            done = args.card.run(int(variant["card"] * smaller_card.GIB), command, ["--no-core-dump", "--out", out, "-f"], LIMIT * args.jobs)
+            args.card.run(int(variant["card"] * smaller_card.GIB), command, ["--no-core-dump", "--out", out, "-f"], LIMIT * args.jobs)
         else:
             words = [os.path.join(args.build, "cuwhy"), "run", "--gpu", "sim:h200,memory=%gG" % variant["card"], "--out", out, "-f", "--", *command]
-            done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
-        if args.keep:
-            keep(args.keep, program, out, done)
+            subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
         with open(os.path.join(out, "verdict.json"), encoding="utf-8") as stream:
             return json.load(stream)
     except (subprocess.TimeoutExpired, OSError, ValueError):
         return {"cause": "no verdict", "certainty": "none"}
-
-
-def keep(folder, program, out, done):
-    """What it said, for those who look at wrong answers."""
-    place = os.path.join(folder, program.removesuffix(".py"))
-    os.makedirs(place, exist_ok=True)
-    with open(place + "/stderr", "w", encoding="utf-8") as file:
-        file.write("\n".join(line[:2000] for line in done.stderr.splitlines()))
-    if os.path.exists(out + "/verdict.json"):
-        shutil.copy(out + "/verdict.json", place)
 
 
 def chosen(rows, count, seed):
@@ -78,8 +73,8 @@ def lines_of(v):
 def judge(args, folder, row):
     """[(cause, certainty, line is right)] of its variants."""
     wanted, said = {row["here_line"], *row.get("also_lines", ())}, []
-    for variant in row["variants"][:args.first]:
-        v = verdict(args, folder, row["file"], variant)
+    for number, variant in list(enumerate(row["variants"], 1))[args.after:args.first]:
+        v = verdict(args, folder, row["file"], number, variant)
         said.append((v["cause"].removeprefix("oom-"), v.get("certainty"), bool(lines_of(v) & wanted), sorted(lines_of(v))))
     return row, said
 
@@ -89,11 +84,12 @@ def main():
     parser.add_argument("--build", default="build")
     parser.add_argument("-j", type=int, default=2, dest="jobs")
     parser.add_argument("--first", type=int, default=99)
+    parser.add_argument("--after", type=int, default=0)
+    parser.add_argument("--keep")
     parser.add_argument("--json")
     parser.add_argument("--folder", default=os.path.join(HERE, "variants"))
     parser.add_argument("--count", type=int, default=20, help="with --real: programs")
     parser.add_argument("--seed", type=int, default=0, help="with --real: of the choice")
-    parser.add_argument("--keep", help="leave each verdict in this folder")
     smaller_card.add_arguments(parser)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
@@ -109,7 +105,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="cuwhy-variants-") as folder, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         if args.real or args.rehearse:
             args.card = smaller_card.Card(args.build, args.rehearse, folder)
-        for row, said in pool.map(lambda r: judge(args, folder, r), rows):
+        for row, said in pool.map(lambda r: judge(args, args.keep or folder, r), rows):
             good = [cause == row["label"] for cause, *_ in said]
             bad = [s for s in said if s[0] != row["label"] and s[1] == "certain"]
             runs, right, certain_wrong = runs + len(said), right + sum(good), certain_wrong + len(bad)

@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 #include "find/code/edits.h"
+#include "find/code/layers.h"
 
 /* "held use / edit" of what a line makes; the line says `# seed`. */
 static void goes(const char *text, const char *expected)
@@ -155,6 +156,103 @@ static void code__the_unknown_stays_unknown(void **state)
 	goes("losses = []\nfor x in data:\n    losses.append(f(x).item())  # seed\n", "nothing");
 }
 
+static bool runs_layers(const char *text)
+{
+	struct pool pool = {0};
+	struct code c;
+	bool found;
+
+	assert_true(code_read(&c, "model.py", text, strlen(text), &pool));
+	found = code_runs_layers(&c, code_at(&c, 1), &pool);
+	pool_release(&pool);
+	return found;
+}
+
+/* Each turn calls another layer with what the turn before has made. */
+static void code__a_loop_over_layers_is_one_pass(void **state)
+{
+	static const char *const loops[] = {
+		"for layer in self.layers:\n    x = layer(x)\n",
+		"for layer in self.layers: x = layer(x)\n",
+		"for i, (fc, norm) in enumerate(zip(self.fc, self.norm)):\n    y = norm(x)\n    x = x + fc(y)\n",
+		"for blk, c in zip(self.blocks, caches):\n    x, new = blk(x, mask=mask, cache=c)\n    out.append(new)\n",
+		"for i in range(len(self.fc)):\n    h = torch.relu(self.fc[i](h))\n",
+		"for i in range(n):\n    h = getattr(self, f'fc{i}')(h)\n",
+		"for i in range(n):\n    layer = self.layers[i]\n    h = layer(h)\n",
+		"for block in blocks:\n    x = checkpoint(block, x, use_reentrant=False)\n",
+		"for layer in model.layers:\n    h = h + layer.attend(layer.norm(h), pos)\n",
+		"for stage in stages:\n    for block in stage:\n        x = block(x)\n",
+		"for attn, ff in self.layers:\n    if attn is not None:\n        x = attn(x) + x\n    x = ff(x) + x\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++)
+		assert_true(runs_layers(loops[i]));
+}
+
+/* The same model with other data, or others with the same: a turn is a pass of its own. */
+static void code__other_loops_are_not_over_layers(void **state)
+{
+	static const char *const loops[] = {
+		"for x in loader:\n    losses.append(model(x))\n",
+		"for t in range(horizon):\n    h, r = model.step(h, policy(h))\n    total = total + r\n",
+		"for t in steps:\n    x = model(x, t)\n",
+		"for net in ensemble:\n    x = augment(batch)\n    outs.append(net(x))\n",
+		"for net in nets:\n    loss = loss + net(x).mean()\n",
+		"for batch in loader:\n    state = update(batch, state)\n",
+		"for epoch in range(3):\n    for x in loader:\n        out = model(x)\n",
+		"for name in names:\n    x = model(x, name=name)\n",
+		"while i < n:\n    x = layers[i](x)\n    i += 1\n",
+		"for trial in trials:\n    model = trial(width)\n    scores.append(fit(model))\n",
+		"for x in data:\n    pass\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++)
+		assert_false(runs_layers(loops[i]));
+}
+
+static enum use used(const char *text, bool caller_known)
+{
+	const char *seed = strstr(text, "# seed");
+	struct pool pool = {0};
+	struct code c;
+	struct flow f;
+	uint32_t line = 1;
+
+	for (const char *p = text; p < seed; p++)
+		line += *p == '\n';
+	assert_true(code_read(&c, "train.py", text, strlen(text), &pool));
+	if (caller_known)
+		flow_in_function(&f, &c, code_at(&c, line), &pool);
+	else
+		flow_of_statement(&f, &c, code_at(&c, line), &pool);
+	pool_release(&pool);
+	return flow_use(&f);
+}
+
+/* Others may run backward over what they get from the same function. */
+static void code__a_function_whose_caller_is_known_returns_to_no_other(void **state)
+{
+	static const char text[] = "def step(h):\n"
+				   "    return cell(h)  # seed\n"
+				   "def learn(x):\n"
+				   "    loss = step(x).mean()\n"
+				   "    loss.backward()\n"
+				   "def imagine(h):\n"
+				   "    h = step(h)\n"
+				   "    return h.sum().item()\n",
+			  within[] = "def step(h):\n"
+				     "    y = cell(h)  # seed\n"
+				     "    y.mean().backward()\n"
+				     "    return y\n";
+
+	(void)state;
+	assert_int_equal(used(text, false), USE_BACKWARD);
+	assert_int_equal(used(text, true), USE_KEPT);
+	assert_int_equal(used(within, true), USE_BACKWARD);
+}
+
 static void code__strings_and_brackets_may_be_anything(void **state)
 {
 	struct pool pool = {0};
@@ -172,8 +270,11 @@ static void code__strings_and_brackets_may_be_anything(void **state)
 	for (size_t n = 0; n < sizeof(text); n++) {
 		struct flow f;
 
-		if (code_read(&c, "t", text, n, &pool) && c.n)
-			flow_from(&f, &c, c.n - 1, &pool);
+		if (!code_read(&c, "t", text, n, &pool) || !c.n)
+			continue;
+		flow_from(&f, &c, c.n - 1, &pool);
+		for (int i = 0; i < c.n; i++)
+			code_runs_layers(&c, i, &pool);
 	}
 	pool_release(&pool);
 }
@@ -187,6 +288,9 @@ int main(void)
 		cmocka_unit_test(code__a_sum_for_backward_is_spread),
 		cmocka_unit_test(code__a_sum_is_not_spread_where_that_changes_the_gradients),
 		cmocka_unit_test(code__the_unknown_stays_unknown),
+		cmocka_unit_test(code__a_loop_over_layers_is_one_pass),
+		cmocka_unit_test(code__other_loops_are_not_over_layers),
+		cmocka_unit_test(code__a_function_whose_caller_is_known_returns_to_no_other),
 		cmocka_unit_test(code__strings_and_brackets_may_be_anything),
 	};
 

@@ -12,6 +12,8 @@
 #include "base/pool.h"
 #include "find/memory/further.h"
 #include "find/memory/leftovers.h"
+#include "find/memory/per_turn.h"
+#include "find/memory/replay_steps.h"
 #include "find/failure/place.h"
 #include "memory_make.h"
 
@@ -816,6 +818,79 @@ static void leftovers__layers_of_a_model_are_no_turns(void **state)
 	release(&x);
 }
 
+/* model.score(x) instead of model(x): the loop over its layers is outside of any module then. The training, which calls the model, tells. */
+static void leftovers__layers_of_a_model_are_no_turns_past_its_forward(void **state)
+{
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		uint32_t batch, direct;
+		struct made x;
+
+		setup(&x);
+		batch = turn(&x, 0, BATCHES, 1);
+		direct = tb_stack(&x.m.b, TORCH "nn/functional.py:10:relu", CALL, "model.py:8:forward", MAIN, NULL);
+		if (known)
+			stays(&x, MIB, x.layer, turn(&x, batch, LAYERS, 1));
+		for (uint32_t i = 1; i <= 7; i++) {
+			mm_node(&x.m, direct, false);
+			stays(&x, 4 * GIB, direct, turn(&x, batch, LAYERS, i));
+		}
+		find(&x, fails(&x, direct, turn(&x, batch, LAYERS, 8)));
+		if (known)
+			expect_none(&x);
+		else
+			assert_int_equal(x.left.graphs.bytes, 7 * 4 * GIB);
+		release(&x);
+	}
+}
+
+/* Each step of a rollout hangs on the one before: whether a training left these graphs or an evaluation, the loop around backward tells. */
+static void leftovers__graphs_of_a_loop_without_backward_are_of_one_pass(void **state)
+{
+	(void)state;
+	for (int trains = 0; trains < 2; trains++) {
+		struct made x;
+		uint32_t batch;
+
+		setup(&x);
+		mm_block(&x.m, GIB, x.backward, 0, CW_SITE_BACKWARD)->extra |= (uint64_t)turn(&x, 0, BATCHES, 2) << 32;
+		batch = turn(&x, 0, BATCHES, 4);
+		for (uint32_t i = 1; i <= 7; i++)
+			pass_stays(&x, trains ? turn(&x, 0, BATCHES, 3 + i) : turn(&x, batch, STEPS, i));
+		find(&x, fails(&x, x.embed, trains ? turn(&x, 0, BATCHES, 11) : turn(&x, batch, STEPS, 8)));
+		assert_int_equal(x.left.graphs.bytes, 7 * (10 * GIB + MIB));
+		assert_int_equal(x.left.graphs_in_training, trains);
+		release(&x);
+	}
+}
+
+/* What a single run of an inner loop has left is counted in turns of that loop, not of the one around it. */
+static void per_turn__one_run_of_a_loop_has_its_own_count(void **state)
+{
+	struct replay none = {.n = 0};
+	struct turns_left left = {.turns = 7, .requests = 5};
+	struct per_turn_loop loop;
+	struct cw_failure *f, at;
+	uint64_t turns;
+	struct made x;
+	uint32_t batch;
+
+	(void)state;
+	setup(&x);
+	batch = turn(&x, 0, BATCHES, 4);
+	for (uint32_t i = 1; i <= 7; i++)
+		pass_stays(&x, turn(&x, batch, STEPS, i));
+	f = fails(&x, x.embed, turn(&x, batch, STEPS, 8));
+	at = *f;
+	find(&x, f);
+	per_turn_count(&loop, &none, &left, &(struct per_turn_known){x.t, &x.moment, &at, &x.left}, &turns);
+	assert_int_equal(loop.place.line, 19);
+	assert_int_equal(loop.turn, 8);
+	assert_int_equal(loop.since, 1);
+	assert_int_equal(turns, 7);
+	release(&x);
+}
+
 /* Nothing calls a module: the inner loop may be one over layers, so the outermost is the only one that counts. */
 static void leftovers__without_modules_the_outermost_loop_counts(void **state)
 {
@@ -1159,6 +1234,32 @@ static void blame__kept_graphs_are_blamed_on_what_keeps_them(void **state)
 	verdict_free(v);
 }
 
+/* Taking away what a pass has made so far lets the request through, but backward may be on its way to it. */
+static void blame__graphs_that_backward_may_need_are_no_promise(void **state)
+{
+	(void)state;
+	for (int trains = 0; trains < 2; trains++) {
+		struct verdict *v;
+		struct made x;
+		char *text;
+
+		setup(&x);
+		mm_node(&x.m, x.embed, true);
+		if (trains)
+			mm_block(&x.m, GIB, x.backward, 0, CW_SITE_BACKWARD)->extra |= (uint64_t)turn(&x, 0, BATCHES, 1)
+										       << 32;
+		for (uint32_t i = 1; i <= 12; i++)
+			pass_stays(&x, turn(&x, 0, BATCHES, i));
+		fails(&x, x.embed, turn(&x, 0, BATCHES, 13));
+		v = judge_end(&x.m.b, 1, 0);
+		text = text_of(v);
+		assert_non_null(strstr(text, "would have fit without the autograd graphs"));
+		assert_int_equal(strstr(text, "if backward") == NULL, trains);
+		free(text);
+		verdict_free(v);
+	}
+}
+
 static struct line line_at(const char *file, unsigned number)
 {
 	return (struct line){.file = file, .shown = file, .number = number};
@@ -1226,6 +1327,51 @@ static void leftovers__what_an_optimizer_needs_is_made_once(void **state)
 	}
 	find(&x, fails(&x, x.layer, turn(&x, 0, BATCHES, 5)));
 	expect_none(&x);
+	release(&x);
+}
+
+/* One of each parameter, but PyTorch may give out a little more than was asked for: that is no second set. */
+static void leftovers__gradients_are_not_more_than_the_parameters(void **state)
+{
+	(void)state;
+	for (int more = 0; more < 2; more++) {
+		struct made x;
+		uint32_t in;
+
+		setup(&x);
+		for (int i = 0; i < 4; i++)
+			stays(&x, 8 * MIB, tb_stack(&x.m.b, INIT, MAIN, NULL), 0);
+		for (uint32_t b = 1; b <= 4; b++) {
+			in = turn(&x, 0, BATCHES, b);
+			mm_block(&x.m, 8 * MIB + (more ? 2 * MIB : MIB - 512), 0, x.layer, CW_SITE_BACKWARD)->extra |=
+				(uint64_t)in << 32;
+			goes(&x, GIB, x.layer, turn(&x, in, LAYERS, 1), 0);
+		}
+		in = turn(&x, 0, BATCHES, 5);
+		stays(&x, GIB, x.layer, turn(&x, in, LAYERS, 1));
+		find(&x, fails(&x, x.layer, in));
+		assert_int_equal(x.left.tensors.bytes, more ? 4 * 10 * MIB : 0);
+		release(&x);
+	}
+}
+
+/* The batch is made once, and passes of an inner loop over its parts are kept: they keep the batch, too. */
+static void leftovers__a_graph_of_an_inner_loop_keeps_what_is_made_around_it(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t b = 1; b <= 7; b++) {
+		uint32_t in = turn(&x, 0, BATCHES, b);
+
+		stays(&x, 9 * GIB, x.work, in);
+		for (uint32_t i = 1; i <= 2; i++)
+			pass_stays(&x, turn(&x, in, STEPS, i));
+	}
+	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 8)));
+	assert_int_equal(x.left.tensors.bytes, 0);
+	assert_int_equal(x.left.graphs.bytes, 7 * (9 * GIB + 2 * (10 * GIB + MIB)));
 	release(&x);
 }
 
@@ -1615,6 +1761,9 @@ int main(void)
 		cmocka_unit_test(leftovers__a_loop_that_only_builds_leaves_nothing),
 		cmocka_unit_test(leftovers__one_tensor_a_turn_is_no_graph),
 		cmocka_unit_test(leftovers__layers_of_a_model_are_no_turns),
+		cmocka_unit_test(leftovers__layers_of_a_model_are_no_turns_past_its_forward),
+		cmocka_unit_test(leftovers__graphs_of_a_loop_without_backward_are_of_one_pass),
+		cmocka_unit_test(per_turn__one_run_of_a_loop_has_its_own_count),
 		cmocka_unit_test(leftovers__without_modules_the_outermost_loop_counts),
 		cmocka_unit_test(leftovers__steps_that_wait_for_backward_are_none),
 		cmocka_unit_test(leftovers__a_thread_without_frames_is_in_the_turn_of_the_last_launch),
@@ -1625,6 +1774,8 @@ int main(void)
 		cmocka_unit_test(leftovers__damaged_turns_count_for_nothing),
 		cmocka_unit_test(leftovers__layers_that_a_loop_builds_are_none),
 		cmocka_unit_test(leftovers__what_an_optimizer_needs_is_made_once),
+		cmocka_unit_test(leftovers__gradients_are_not_more_than_the_parameters),
+		cmocka_unit_test(leftovers__a_graph_of_an_inner_loop_keeps_what_is_made_around_it),
 		cmocka_unit_test(leftovers__state_that_is_made_again_adds_up),
 		cmocka_unit_test(leftovers__a_tensor_that_is_extended_grows),
 		cmocka_unit_test(leftovers__tensors_that_take_turns_at_growing_grow),
@@ -1646,6 +1797,7 @@ int main(void)
 		cmocka_unit_test(blame__the_text_names_both_lines_and_what_would_have_fit),
 		cmocka_unit_test(blame__of_several_ways_none_is_certain),
 		cmocka_unit_test(blame__kept_graphs_are_blamed_on_what_keeps_them),
+		cmocka_unit_test(blame__graphs_that_backward_may_need_are_no_promise),
 		cmocka_unit_test(blame__a_line_that_is_not_known_or_the_same_changes_nothing),
 	};
 

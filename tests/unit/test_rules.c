@@ -1507,6 +1507,7 @@ static void proven(struct casefile *f, struct pool *pool, const char *first, dou
 	fact_set_number(f, FACT_graph_nodes_run, 90);
 	fact_set_number(f, FACT_graph_rounds, 9);
 	fact_set_number(f, FACT_graph_kept, 8e9);
+	fact_set_flag(f, FACT_graph_loop_run, true);
 	fact_set_flag(f, FACT_grow_is, true);
 	fact_set_number(f, FACT_grow_turns, 8);
 }
@@ -1621,6 +1622,51 @@ static void memory__a_pass_that_backward_never_runs_over_needs_no_graph(void **s
 		fact_set_number(&f, FACT_room_no_grad, spare * 1e9);
 		assert_string_equal(AT(best(&m, &f, &pool)->cause->id),
 				    spare > 0 ? "oom-eval-without-no-grad" : "oom-capacity");
+	}
+	pool_release(&pool);
+}
+
+/* One pass, which may be the first step of a training, unless its code says otherwise. */
+static void memory__an_inference_that_keeps_its_pass_needs_no_graph(void **state)
+{
+	struct pool pool = {0};
+	struct casefile f;
+	struct matches m;
+
+	(void)state;
+	for (int trains = -1; trains < 2; trains++) {
+		proven(&f, &pool, "", 0);
+		fact_set_flag(&f, FACT_grow_is, false);
+		fact_set_number(&f, FACT_graph_nodes_run, 0);
+		fact_set_number(&f, FACT_graph_rounds, 1);
+		fact_set_number(&f, FACT_room_no_grad, 1e9);
+		fact_set_flag(&f, FACT_room_postponed, true);
+		if (trains >= 0)
+			fact_set_flag(&f, FACT_graph_trains, trains);
+		assert_string_equal(AT(best(&m, &f, &pool)->cause->id),
+				    trains == 0 ? "oom-eval-without-no-grad" : "oom-capacity");
+		assert_int_equal(best(&m, &f, &pool)->sure, KB_LIKELY);
+	}
+	pool_release(&pool);
+}
+
+/* A rollout, or a decoder with its cache: the graph grows from step to step. Where backward runs in no step, it may come later, or never. */
+static void memory__graphs_of_a_loop_without_backward_are_not_certain(void **state)
+{
+	struct pool pool = {0};
+	struct casefile f;
+	struct matches m;
+
+	(void)state;
+	for (int evaluates = 0; evaluates < 3; evaluates++) {
+		proven(&f, &pool, "graphs", 1);
+		fact_set_flag(&f, FACT_grow_is, false);
+		fact_set_flag(&f, FACT_graph_loop_run, false);
+		fact_set_flag(&f, FACT_graph_evaluates, evaluates > 0);
+		fact_set_number(&f, FACT_oom_tried, evaluates == 2 ? 8e9 : 0);	/* an exception keeps it */
+		assert_string_equal(AT(best(&m, &f, &pool)->cause->id),
+				    evaluates == 1 ? "oom-eval-without-no-grad" : "oom-graph-retention");
+		assert_int_equal(best(&m, &f, &pool)->sure, KB_LIKELY);
 	}
 	pool_release(&pool);
 }
@@ -1940,6 +1986,8 @@ int main(void)
 		cmocka_unit_test(memory__the_first_pass_needs_its_graphs),
 		cmocka_unit_test(memory__what_backward_waits_for_is_not_certain_to_pile_up),
 		cmocka_unit_test(memory__a_pass_that_backward_never_runs_over_needs_no_graph),
+		cmocka_unit_test(memory__an_inference_that_keeps_its_pass_needs_no_graph),
+		cmocka_unit_test(memory__graphs_of_a_loop_without_backward_are_not_certain),
 		cmocka_unit_test(memory__a_limit_of_the_program_speaks_against_certain),
 		cmocka_unit_test(memory__what_grows_in_place_is_growth),
 		cmocka_unit_test(memory__after_a_failed_try_capacity_is_not_certain),

@@ -315,6 +315,7 @@ static bool is_argument_name(const char *text, size_t end)
 /* Is what begins here a value that is followed? Moves on to the end of the whole name. */
 static bool has_value(const struct flow *f, int function, const char *text, size_t *at)
 {
+	const char *apart = f->apart < 0 ? "" : f->code->function[f->apart].name;
 	size_t begin = *at;
 	bool found = false;
 
@@ -322,7 +323,8 @@ static bool has_value(const struct flow *f, int function, const char *text, size
 		size_t end = name_end(text, *at);
 		bool may = !found && may_have(f, text + *at, end - *at);
 
-		if (may && text[end] == '(' && !f->collect)
+		if (may && text[end] == '(' && !f->collect &&
+		    (strlen(apart) != end - *at || strncmp(apart, text + *at, end - *at)))
 			found = flow_has(f, pool_printf(f->pool, "%.*s()", (int)(end - *at), text + *at)) &&
 				!is_detached(text, begin, end);
 		if (may && !found && !(first && opening(text, begin) != SIZE_MAX && is_argument_name(text, end)))
@@ -386,7 +388,8 @@ static bool add_targets(struct flow *f, int statement, size_t from, size_t to)
 		}
 		if (!begins_name(s->text, i))
 			continue;
-		for (last = i, end = name_end(s->text, i); s->text[end] == '.' && is_name(s->text[end + 1]);
+		for (last = i, end = name_end(s->text, i);
+		     end < to && s->text[end] == '.' && is_name(s->text[end + 1]);
 		     end = name_end(s->text, last))
 			last = end + 1;
 		more |= add_key(f, last == i ? flow_key(f->code, s->function, s->text + i, end - i, f->pool)
@@ -658,7 +661,8 @@ static void follow(struct flow *f)
 
 static void flow_init(struct flow *f, const struct code *c, struct pool *pool)
 {
-	*f = (struct flow){.code = c, .pool = pool, .key = pool_alloc(pool, NAMES_MAX * sizeof(*f->key)), .seed = -1, .backward = -1};
+	*f = (struct flow){.code = c, .pool = pool, .key = pool_alloc(pool, NAMES_MAX * sizeof(*f->key)), .seed = -1, .apart = -1,
+			   .backward = -1};
 }
 
 void flow_from(struct flow *f, const struct code *c, int seed, struct pool *pool)
@@ -676,7 +680,7 @@ static bool returns_to_others(const struct flow *f)
 		const char *name = f->code->function[i].name;
 		bool called = false;
 
-		if (!flow_has(f, flow_result(f->code, i, f->pool)))
+		if (i == f->apart || !flow_has(f, flow_result(f->code, i, f->pool)))
 			continue;
 		for (int k = 0; k < f->code->n && !called; k++)
 			for (const char *p = strstr(f->code->statement[k].text, name); p && !called;
@@ -748,6 +752,15 @@ enum use flow_use(const struct flow *f)
 	if (f->backward >= 0)
 		return f->vague ? USE_UNKNOWN : USE_BACKWARD;
 	return f->unknown ? USE_UNKNOWN : USE_KEPT;
+}
+
+void flow_in_function(struct flow *f, const struct code *c, int seed, struct pool *pool)
+{
+	flow_init(f, c, pool);
+	f->seed = seed;
+	f->apart = c->statement[seed].function;
+	follow(f);
+	f->unknown |= returns_to_others(f);
 }
 
 void flow_of(struct flow *f, const struct code *c, const char *key, struct pool *pool)

@@ -26,6 +26,7 @@ struct flow {
 	const char **key;		/* names that have the value */
 	size_t n, cap;
 	int seed;			/* a statement whose value is followed, -1: none */
+	int apart;			/* a function whose calls are not followed: its caller is known; -1: none */
 	bool collect;			/* into `holder`, instead of following it further */
 	struct holder holder[HOLDERS_MAX];
 	size_t n_holders;
@@ -43,6 +44,9 @@ void flow_from(struct flow *f, const struct code *c, int seed, struct pool *pool
 
 /* Where it goes: the value of a statement, what is in a holder, what a function returns and stores. */
 void flow_of_statement(struct flow *f, const struct code *c, int seed, struct pool *pool);
+
+/* The same, but no further than to what the function around it returns: which of its calls this was is known. */
+void flow_in_function(struct flow *f, const struct code *c, int seed, struct pool *pool);
 void flow_of(struct flow *f, const struct code *c, const char *key, struct pool *pool);
 void flow_of_function(struct flow *f, const struct code *c, int function, struct pool *pool);
 

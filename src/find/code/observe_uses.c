@@ -11,12 +11,17 @@
 
 static const char *const use_words[] = {[USE_UNKNOWN] = "", [USE_KEPT] = "kept", [USE_BACKWARD] = "backward"};
 
+static bool is_trained(const struct uses *u)
+{
+	return u->pass == USE_BACKWARD || u->use == USE_BACKWARD;
+}
+
 /* Backward that runs over the value itself says more than the name of a function, or than words in its file. */
 static enum trains trains_with(const struct uses *u, struct trace *t, uint32_t stack)
 {
 	enum trains name = stack_trains_by_name(t, stack);
 
-	if (u->pass == USE_BACKWARD || u->use == USE_BACKWARD)
+	if (is_trained(u))
 		return TRAINS_YES;
 	if (name != TRAINS_UNKNOWN)
 		return name;
@@ -43,10 +48,11 @@ static bool pass_was_run(struct trace *t, uint32_t stack, const struct place *at
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 	uint32_t model = s ? stack_outermost_of(t, s, modules) : 0;
 
-	if (!s || model + 1 >= s->n)
-		return line_was_run(t, at->file, at->line);
-	for (uint32_t k = model + 1; k < s->n; k++)
-		if (!line_was_run(t, trace_string(t, s->frame[k].file), s->frame[k].line))
+	if (!s || !line_was_run(t, at->file, at->line))
+		return false;
+	for (uint32_t k = model < s->n ? model + 1 : 0; k < s->n; k++)
+		if (stack_owner(t, s, k) == OWNER_USER &&
+		    !line_was_run(t, trace_string(t, s->frame[k].file), s->frame[k].line))
 			return false;
 	return true;
 }
@@ -72,7 +78,7 @@ void observe_uses(struct casefile *f, const struct incident *i, struct trace *t,
 	kept = asked;
 	if (last)
 		uses_find(&kept, t, last->stack, last->file, last->line, f->pool);
-	code = trains_with(last && asked.pass == USE_UNKNOWN ? &kept : &asked, t, i->lead->stack);
+	code = trains_with(is_trained(&kept) || asked.pass == USE_UNKNOWN ? &kept : &asked, t, i->lead->stack);
 	batch = batch_trains(code, t, i);
 	if (code != TRAINS_UNKNOWN)
 		fact_set_flag(f, FACT_graph_trains, code == TRAINS_YES);

@@ -18,7 +18,13 @@
 #define LEVELS_MAX 8
 
 /* The user's frames of a stack, innermost first, in files that were read. */
-struct level { const char *file, *function; uint32_t line, first_line; struct code *code; int statement; };
+struct level {
+	const char *file, *function;
+	uint32_t line, first_line;
+	struct code *code;
+	int statement;
+	bool library;			/* it called the frame before by way of a library, which may do anything with what that returns */
+};
 struct levels { struct level list[LEVELS_MAX]; size_t n; };
 
 static struct code *read_code(struct trace *t, const char *file, struct pool *pool)
@@ -36,16 +42,20 @@ static void find_levels(struct levels *l, struct trace *t, uint32_t stack, const
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 
+	bool library = false;
+
 	l->n = 0;
 	for (uint32_t i = 0; s && i < s->n && l->n < LEVELS_MAX; i++) {
 		struct level *x = &l->list[l->n];
 
+		library |= stack_owner(t, s, i) == OWNER_LIBRARY;
 		if (stack_owner(t, s, i) != OWNER_USER)
 			continue;
 		*x = (struct level){trace_string(t, s->frame[i].file),
 				    function_base(trace_string(t, s->frame[i].function)),
 				    s->frame[i].line,
-				    s->frame[i].first_line, NULL, -1};
+				    s->frame[i].first_line, NULL, -1, library};
+		library = false;
 		if (!l->n && file && (x->line != line || strcmp(x->file, file)))
 			continue;
 		for (size_t k = 0; k < l->n && !x->code; k++)
@@ -315,13 +325,19 @@ static void find_pass(struct uses *u, const struct levels *l, struct pool *pool)
 
 		if (x->statement < 0)
 			return;
-		flow_of_statement(&f, x->code, x->statement, pool);
+		if (i + 1 < l->n)
+			flow_in_function(&f, x->code, x->statement, pool);
+		else
+			flow_of_statement(&f, x->code, x->statement, pool);
 		if (f.backward >= 0) {
 			u->pass = flow_use(&f);
 			return;
 		}
-		if (function >= 0 && flow_has(&f, flow_result(x->code, function, pool)) && i + 1 < l->n)
+		if (function >= 0 && flow_has(&f, flow_result(x->code, function, pool)) && i + 1 < l->n) {
+			if (x[1].library)
+				return;
 			continue;	/* its caller knows */
+		}
 		u->pass = flow_use(&f);
 		return;
 	}

@@ -270,13 +270,24 @@ static size_t find_piles(struct search *s, struct entry *e, size_t n, struct pil
 	return piles;
 }
 
-/* A graph also keeps its inputs alive. Whether these would stay without it is not known. `graph` is sorted by path. */
+/* Is the one that is looked for in the same turns, or around those of the other? */
+static int by_turns_around(const void *around, const void *within)
+{
+	const struct path *a = &((const struct entry *)around)->path;
+	struct path b = ((const struct entry *)within)->path;
+
+	b.n = b.n < a->n ? b.n : a->n;
+	return path_order(a, &b);
+}
+
+/* A graph also keeps its inputs alive, which may be made once for the passes of an inner loop. Whether these would stay without it is not
+ * known. `graph` is sorted by path. */
 static bool may_be_input(const struct entry *graph, size_t n, const struct entry *e, const struct pile *p)
 {
 	size_t with = 0;
 
 	for (size_t i = p->first; i < p->end; i++)
-		with += n && bsearch(&e[i], graph, n, sizeof(*graph), entry_by_path) != NULL;
+		with += n && bsearch(&e[i], graph, n, sizeof(*graph), by_turns_around) != NULL;
 	return 2 * with >= p->end - p->first;
 }
 
@@ -292,6 +303,21 @@ static uint64_t bytes_of_kind(const struct search *s, enum ledger_kind kind)
 	for (size_t i = 0; i < s->m->torch.n; i++)
 		sum += kinds_of(s->k, &s->m->torch.list[i]) == kind ? s->m->torch.list[i].size : 0;
 	return sum;
+}
+
+/* Is there more of one kind, whatever the allocator did not split off? */
+static bool exceeds(const struct search *s, enum ledger_kind kind, uint64_t bytes)
+{
+	uint64_t least = 0;
+
+	for (size_t i = 0; i < s->m->torch.n; i++) {
+		uint64_t size = s->m->torch.list[i].size;
+
+		if (size > LEFT_UNSPLIT)
+			size = size > 2 * LEFT_UNSPLIT ? size - LEFT_UNSPLIT : LEFT_UNSPLIT;
+		least += kinds_of(s->k, &s->m->torch.list[i]) == kind ? size : 0;
+	}
+	return least > bytes;
 }
 
 /* Does each turn that works with a model leave that model behind, as the trials of a search do? A loop that only builds the layers of a
@@ -338,7 +364,7 @@ static bool is_made_again(const struct search *s, const struct entry *e, size_t 
 static size_t drop_parts_of_models(struct search *s, struct entry *e, size_t n)
 {
 	uint64_t parameters = bytes_of_kind(s, KIND_PARAMETERS);
-	bool grads = bytes_of_kind(s, KIND_GRADIENTS) > parameters, again = false;
+	bool grads = exceeds(s, KIND_GRADIENTS, parameters), again = false;
 	size_t left = 0;
 
 	if (leaves_models(s, e, n))
@@ -429,8 +455,10 @@ static void sort_out(struct search *s, struct entry *e, size_t n, const struct c
 		s->out->exact = false;
 	if (!s->loops.any_model && !s->loops.any_backward)	/* it may build something that it needs */
 		s->out->exact = false;
-	if (!gone)
+	if (!gone) {
 		graphs_find_last(s, graph, n_graph);
+		graphs_find_loop(s, graph, n_graph);
+	}
 	if (!gone && graphs_mostly_run(s, graph, n_graph))
 		s->out->exact = false;
 	tries_add(s, f, lines);

@@ -38,6 +38,7 @@ struct leftovers {
 	bool in_loop, turned;		/* the failure is in a loop that counts, and not in its first turn */
 	bool first_pass;		/* that loop is in the first turn of another one, and backward has not run yet: what it has made may be needed */
 	struct left graphs;		/* of autograd, with the activations that they keep */
+	bool graphs_in_training;	/* backward runs in the loop whose turns left them */
 	struct place last;		/* where the newest tensors of these graphs were made: what keeps them */
 	struct left tensors;		/* without a graph */
 	uint64_t tried;			/* bytes of both that are left of attempts that ran out of memory */

@@ -4,6 +4,7 @@
 #include "find/memory/leftovers_parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -222,6 +223,32 @@ void graphs_find_last(struct search *s, struct entry *kept, size_t n)
 	if (of)
 		s->out->last = keeper_of(s, &s->m->torch.list[of->block]);
 	free(lines.list);
+}
+
+/* The loop that has turned since: the outermost of the block's that is in another turn now, or over. */
+static uint32_t loop_since(const struct path *block, const struct path *now)
+{
+	uint32_t i = 0;
+
+	while (i < block->n && i < now->n && !memcmp(&block->step[i], &now->step[i], sizeof(now->step[i])))
+		i++;
+	return i < block->n ? block->step[i].loop : RECURSION;
+}
+
+/* A loop in which backward runs should have freed the graph of each turn. Where it runs elsewhere, these turns are parts of one pass. */
+void graphs_find_loop(struct search *s, const struct entry *kept, size_t n)
+{
+	uint64_t trained = 0, all = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct path *now = graph_waits_for_backward(s, &kept[i]) ? &s->now_backward : &s->now;
+		uint32_t loop = loop_since(&kept[i].path, now);
+		uint64_t size = s->m->torch.list[kept[i].block].size;
+
+		all += size;
+		trained += !(loop & RECURSION) && s->loops.is[loop] & LOOP_AROUND_BACKWARD ? size : 0;
+	}
+	s->out->graphs_in_training = trained > all / 2;
 }
 
 /* Backward frees what it has used. If it runs the nodes of a line and tensors of the line stay, they are a graph only if it was

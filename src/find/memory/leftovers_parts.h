@@ -82,6 +82,7 @@ struct gone {
 };
 struct gone graphs_are_gone(struct search *s, struct entry *kept, size_t n);
 void graphs_find_last(struct search *s, struct entry *kept, size_t n);
+void graphs_find_loop(struct search *s, const struct entry *kept, size_t n);
 bool graphs_mostly_run(const struct search *s, const struct entry *kept, size_t n);
 
 /* leftovers_inside.c: which of these a model kept for itself; the list is the caller's. */

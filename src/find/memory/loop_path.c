@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "find/code/layers.h"
 #include "find/failure/place.h"
 #include "read/recording/trace_memory.h"
 
@@ -99,6 +100,19 @@ static void loops_note(struct loops *l, const struct trace *t, uint32_t stack, c
 	}
 }
 
+/* A loop inside a model is over its layers, or over steps that are parts of one pass; so it is where the same loop is reached past the model,
+ * by a method that is called directly. Where it always is, only the source tells. */
+static bool is_part_of_pass(const struct loops *l, struct trace *t, uint32_t number)
+{
+	size_t len;
+	const struct cw_loop *loop = trace_chunk(t, CW_CHUNK_LOOPS, &len);
+
+	if (l->is[number] & LOOP_AROUND_BACKWARD)
+		return false;
+	return l->is[number] & LOOP_IN_MODEL ||
+	       loop_is_over_layers(t, trace_string(t, loop[number].frame.file), loop[number].frame.line);
+}
+
 void loops_find(struct loops *l, struct trace *t, const struct moment *m)
 {
 	const struct cw_launch *const *launch;
@@ -116,6 +130,9 @@ void loops_find(struct loops *l, struct trace *t, const struct moment *m)
 			loops_note(l, t, launch[i - 1]->stack, turn, turns_of_launch(t, launch[i - 1], turn));
 		stack = launch[i - 1]->stack;
 	}
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->is[i] & LOOP_AROUND_MODEL && is_part_of_pass(l, t, i))
+			l->is[i] = (uint8_t)((l->is[i] & ~LOOP_AROUND_MODEL) | LOOP_IN_MODEL);
 	for (size_t i = 0; i < l->n; i++) {
 		l->any_model |= l->is[i] & LOOP_AROUND_MODEL;
 		l->any_backward |= l->is[i] & LOOP_AROUND_BACKWARD;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where in the program's loops a block was allocated, or a failure happened: the turns of the loops that count, outermost first.
- * Loops that call a model count, and those around backward; loops inside a model, over its layers, are parts of one turn.
+ * Loops that call a model count, and those around backward; loops inside a model, over its layers, are parts of one turn, also where they
+ * are reached without a call of the model (see code/layers.h).
  */
 #ifndef CUWHY_LOOP_PATH_H
 #define CUWHY_LOOP_PATH_H

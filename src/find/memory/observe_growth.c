@@ -60,7 +60,7 @@ static const char *adds_words(const struct casefile *c, const struct per_turn *p
 			   !line ? "" : p->graphs ? ", with graphs kept of " : ", from ", line ? line : "");
 }
 
-/* And since when, and until when: ", since iteration 3; memory ran out in iteration 94; on a100-80gb it would be about iteration 190". */
+/* And since when, and until when: ", since iteration 3; memory ran out in iteration 94; with the memory of a100-80gb it would be about iteration 190". */
 static const char *words(const struct casefile *c, const struct per_turn *p)
 {
 	const char *said = adds_words(c, p), *about = p->loop.exact ? "" : "about ";
@@ -73,7 +73,7 @@ static const char *words(const struct casefile *c, const struct per_turn *p)
 		said = pool_printf(c->pool, "%s; memory ran out in %siteration %s", said, about,
 				   format_thousands(number, sizeof(number), (double)p->loop.turn));
 	if (fact_known(c, FACT_growth_gpu))
-		said = pool_printf(c->pool, "%s; on %s it would be about iteration %s", said,
+		said = pool_printf(c->pool, "%s; with the memory of %s it would be about iteration %s", said,
 				   fact_text(c, FACT_growth_gpu),
 				   format_thousands(number, sizeof(number), fact_number(c, FACT_growth_gpu_fails_at, 0)));
 	return said;

@@ -147,6 +147,7 @@ static void fill_leftovers(struct casefile *f, struct trace *t, const struct led
 	set_bytes(f, FACT_graph_nodes_run, h->n_nodes_run);
 	set_bytes(f, FACT_graph_rounds, x->graphs.turns + 1);
 	set_bytes(f, FACT_graph_kept, x->graphs.bytes);
+	fact_set_flag(f, FACT_graph_loop_run, x->graphs_in_training);
 	set_line(f, FACT_graph_line, t, &x->last);
 	fact_set_text(f, FACT_graph_via, place_callers(t, &x->last, f->pool));
 	set_line(f, FACT_graph_most, t, &x->graphs.most);

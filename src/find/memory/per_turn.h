@@ -9,7 +9,8 @@
 #include "find/memory/replay.h"
 #include "find/memory/replay_turn.h"
 
-/* The loop that works with the model, and how often it turned: of its first run, or of all runs if another loop runs it as often each time. */
+/* The loop that works with the model, and how often it turned: of its first run, of the last if that alone has left something, or of all runs if another
+ * loop runs it as often each time. */
 struct per_turn_loop {
 	struct place place;		/* file NULL = not known */
 	uint64_t turn;			/* at the end or where memory ran out; 0 = not known, or only part of the turns is */

@@ -28,6 +28,7 @@ struct counting {
 	const struct per_turn_known *known;
 	struct loops loops;
 	struct path now;
+	bool one_run;			/* of the loop has left all of it: the loops around it have not turned since */
 	uint32_t each;			/* turns in a run of the loop, where another one runs it; 0: not known */
 	struct kept *kept;
 	size_t n;
@@ -151,16 +152,21 @@ static bool is_run(const struct path *p, const struct path *of, uint32_t earlier
 
 static void find_each(struct counting *c)
 {
+	c->one_run = c->n > 0;
+	for (size_t i = 0; i < c->n; i++)
+		c->one_run &= is_run(&c->kept[i].path, &c->now, 0);
 	for (size_t i = 0; c->now.n == 2 && i < c->n; i++)
 		if (is_run(&c->kept[i].path, &c->now, 1) && last_turn(&c->kept[i].path) > c->each)
 			c->each = last_turn(&c->kept[i].path);
 }
 
-/* How often the loop had turned; 0: not known. */
+/* How often the loop had turned, in its last run if that alone has left something; 0: not known. */
 static uint64_t count_of(const struct counting *c, const struct path *p)
 {
 	bool first = true;
 
+	if (c->one_run)
+		return last_turn(p);
 	for (uint32_t i = 0; i + 1 < p->n; i++)
 		first &= p->step[i].turn == 1;
 	if (first)

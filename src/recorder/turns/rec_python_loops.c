@@ -218,9 +218,23 @@ static bool put_span(uint32_t at, uint16_t loop)
 	return true;
 }
 
+/* A change of this variable says nothing about the loop, or those around it. */
+static void tells_nothing(uint16_t loop, uint32_t variable)
+{
+	for (; loop; loop = pass_loop(loop)->up) {
+		struct py_loop *l = pass_loop(loop);
+		uint8_t n = 0;
+
+		l->inside |= 1ull << variable % 64;
+		for (uint32_t i = 0; i < l->n_vars; i++)
+			if (l->var[i] % 64 != variable % 64)
+				l->var[n++] = l->var[i];
+		l->n_vars = n;
+	}
+}
+
 static void stores(uint16_t loop, uint32_t variable)
 {
-	uint64_t bit = 1ull << variable % 64;
 	struct py_loop *l;
 	uint32_t i = 0;
 
@@ -229,34 +243,30 @@ static void stores(uint16_t loop, uint32_t variable)
 	l = pass_loop(loop);
 	while (i < l->n_vars && l->var[i] != variable)
 		i++;
-	if (i < LOOP_VARS && i == l->n_vars && !(l->inside & bit))
+	if (i < LOOP_VARS && i == l->n_vars && !(l->inside & 1ull << variable % 64))
 		l->var[l->n_vars++] = (uint8_t)variable;
-	for (loop = l->up; loop; loop = l->up) {
-		uint8_t n = 0;
-
-		l = pass_loop(loop);
-		l->inside |= bit;
-		for (i = 0; i < l->n_vars; i++)
-			if (l->var[i] % 64 != variable % 64)
-				l->var[n++] = l->var[i];
-		l->n_vars = n;
-	}
+	tells_nothing(l->up, variable);
 }
 
-static void note_stores(uint16_t loop, const struct instruction *i)
+/* Of stores in a row, CPython makes one instruction: the frame stands still while it drops what they replace, one after the other. The first
+ * tells the turn; the others would look like turns of their own. */
+static void note_stores(uint16_t loop, const struct instruction *i, bool in_row)
 {
-	if (i->op->kind == KIND_STORE)
+	if (i->op->kind == KIND_STORE && in_row)
+		tells_nothing(loop, i->arg);
+	else if (i->op->kind == KIND_STORE)
 		stores(loop, i->arg);
 	else if (i->op->kind == KIND_STORE_LOAD || i->op->kind == KIND_STORE_STORE)
 		stores(loop, i->arg >> 4);
 	if (i->op->kind == KIND_STORE_STORE)
-		stores(loop, i->arg & 15);
+		tells_nothing(loop, i->arg & 15);
 }
 
 static bool follow_code(void)
 {
 	struct state s = {0};
 	struct instruction i;
+	bool stored = false;
 
 	for (uint32_t at = 0; at < pass.v.n; at = i.next) {
 		struct py_loop *l = loop_with_head(at);
@@ -273,12 +283,15 @@ static bool follow_code(void)
 		}
 		if (!put_span(at, s.depth == DEPTH_UNKNOWN ? 0 : s.loop))
 			return false;
-		if (s.depth == DEPTH_UNKNOWN)
+		if (s.depth == DEPTH_UNKNOWN) {
+			stored = false;
 			continue;
+		}
 		if (i.op->kind == KIND_FOR || i.op->kind == KIND_FWD || i.op->kind == KIND_GO_FWD ||
 		    i.op->kind == KIND_TRY || ((i.op->kind == KIND_ABS || i.op->kind == KIND_GO_ABS) && i.target > at))
 			go_ahead(i.target, s.depth + i.op->jumped, s);
-		note_stores(s.loop, &i);
+		note_stores(s.loop, &i, stored);
+		stored = i.op->kind == KIND_STORE || i.op->kind == KIND_STORE_STORE;
 		s.depth += effect_of(i.op, i.arg);
 		if (i.op->kind == KIND_ANEXT)
 			s.cold = false;

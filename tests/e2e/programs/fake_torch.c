@@ -256,6 +256,13 @@ int make_block(void)
 	return 0;
 }
 
+int make_block_here(uint64_t address);
+int make_block_here(uint64_t address)
+{
+	block_made(address, 512, 1, 0);
+	return 0;
+}
+
 void make_blocks_of(uint64_t bytes);
 void make_blocks_of(uint64_t bytes)
 {

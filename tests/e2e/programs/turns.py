@@ -25,6 +25,7 @@ import trainer
 torch = ctypes.CDLL(os.environ["FAKE_TORCH"])
 torch.block_made.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_int]
 torch.make_block_at.argtypes = [ctypes.c_uint64]
+torch.make_block_here.argtypes = [ctypes.c_uint64]
 made = torch.block_made
 cudrv.init()
 segment = cudrv.alloc(20 << 20)
@@ -274,6 +275,21 @@ def drop_makes_a_block(thing):
     gone = Dropped(thing, torch.make_block)
     gone._as_parameter_ = 0     # what it is called with
     return gone
+
+
+@loops
+def while_unpacks():
+    """Each store drops what the turn before had put there. Once it has run some turns, CPython stores both in one instruction."""
+    kept, pairs = [], []
+    for n in range(14, 0, -1):
+        pairs.append((Object(), Object()))
+        for thing in pairs[-1] if n < 14 else ():    # the last stay
+            kept.append(Dropped(thing, torch.make_block_here))
+            kept[-1]._as_parameter_ = at(("while-unpack", n + 1))
+            del thing
+    while pairs:  # loop while-unpack
+        a, b = pairs.pop()
+        here(("while-unpack", 14 - len(pairs)))
 
 
 @loops

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The program trains, and its validation collects outputs with their graphs.
-# expect: cause=oom-graph-retention certainty=certain,likely exit=1
+# expect: cause=oom-eval-without-no-grad certainty=likely exit=1
 # needs: torch
 # alone
 import torch
