@@ -108,7 +108,8 @@ void fit_words_free(char **words)
 /* What is known: the largest value that fits, and the smallest that does not. 0: none yet. */
 struct bracket {
 	uint64_t good, bad;
-	unsigned tries;
+	unsigned tries, guesses;
+	unsigned wrong;			/* two for each guess that was outside of what was known by then */
 };
 
 static uint64_t half_way(const struct fit_vary *v, const struct bracket *b)
@@ -118,16 +119,30 @@ static uint64_t half_way(const struct fit_vary *v, const struct bracket *b)
 	return b->good > v->to / 2 ? v->to : 2 * b->good;
 }
 
-/* Every third step is half of the way, in case what is expected is far off. */
-static uint64_t next_value(const struct fit_vary *v, const struct fit_search *s, const struct bracket *b)
+/* Near a guess that is refuted already: the first step beyond is 1, which ends the search if the guess was right, each further one goes farther. */
+static uint64_t beside(const struct fit_vary *v, struct bracket *b, bool above)
 {
-	uint64_t last = b->bad ? b->bad - 1 : v->to, guess = 0;
+	uint64_t middle = half_way(v, b), far = 1ull << b->wrong;
+
+	b->wrong += b->wrong < 32 ? 2 : 0;
+	if (above)
+		return b->good + far < middle ? b->good + far : middle;
+	return middle + far < b->bad ? b->bad - far : middle;
+}
+
+/* Every third guess is half of the way instead, in case what is expected is far off. */
+static uint64_t next_value(const struct fit_vary *v, const struct fit_search *s, struct bracket *b)
+{
+	uint64_t last = b->bad ? b->bad - 1 : v->to, guess;
 
 	if (!b->tries)
 		return v->from;
-	if (b->tries > 1 && b->tries % 3)
-		guess = s->guess(s->of, last);
-	if (!guess)
+	guess = b->tries > 1 ? s->guess(s->of, v->to) : 0;
+	if (guess && guess <= b->good)
+		return beside(v, b, true);
+	if (guess > last)
+		return beside(v, b, false);
+	if (!guess || ++b->guesses % 3 == 0)
 		guess = half_way(v, b);
 	return guess <= b->good ? b->good + 1 : guess > last ? last : guess;
 }
