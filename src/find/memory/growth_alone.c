@@ -16,12 +16,6 @@ struct sizes {
 	size_t n;
 };
 
-static bool is_fixed(const struct step *s)
-{
-	return s->purpose == KIND_PARAMETERS || s->purpose == KIND_LOADED || s->purpose == KIND_OPTIMIZER ||
-	       s->purpose == KIND_GRADIENTS || s->purpose == KIND_WORKSPACES;
-}
-
 static int by_units(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -89,7 +83,7 @@ static enum growth_alone about(const struct step *s, const struct sizes *fixed, 
 {
 	uint32_t units = step_units(step_asked(s));
 
-	if (is_fixed(s))
+	if (step_stays(s))
 		return GROWTH_STAYS;
 	if (s->purpose == KIND_GRAPHS || !divides(s, size) || (s->purpose == KIND_BACKWARD && has_size(fixed, units)) ||
 	    (s->purpose == KIND_ACTIVATIONS && has_size(fixed, 2 * units)))
@@ -102,7 +96,7 @@ static struct sizes fixed_sizes(const struct replay *r)
 	struct sizes s = {xcalloc(r->n + 1, sizeof(*s.list)), 0};
 
 	for (size_t i = 0; i < r->n; i++)
-		if (r->step[i].kind == STEP_ALLOC && is_fixed(&r->step[i]))
+		if (r->step[i].kind == STEP_ALLOC && step_stays(&r->step[i]))
 			s.list[s.n++] = step_units(step_asked(&r->step[i]));
 	xsort(s.list, s.n, sizeof(*s.list), by_units);
 	return s;

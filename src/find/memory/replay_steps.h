@@ -94,6 +94,13 @@ static inline uint64_t step_asked(const struct step *s)
 	return step_size(s) - (uint64_t)s->slack * STEP_UNIT;
 }
 
+/* It is as large with any batch. */
+static inline bool step_stays(const struct step *s)
+{
+	return s->purpose == KIND_PARAMETERS || s->purpose == KIND_LOADED || s->purpose == KIND_OPTIMIZER ||
+	       s->purpose == KIND_GRADIENTS || s->purpose == KIND_WORKSPACES;
+}
+
 /* Fills in the steps, the acts and the start. Anybody may have written the events: nothing in them is trusted. */
 int steps_read(struct replay *r, const void *bytes, size_t len, int device, struct err *e);
 void steps_release(struct replay *r);
