@@ -31,7 +31,7 @@ def loss_of(n, length):
     x = torch.randn(n, 256, device="cuda")
     y = torch.randint(32, (n,), device="cuda")
     return nn.functional.cross_entropy(model(x), y)
-""", (20000, 90000), False),
+""", (150000, 600000), False),
     "tokens": ("""
 layer = nn.TransformerEncoderLayer(WIDTH, 8, 4 * WIDTH, batch_first=True)
 model = nn.Sequential(nn.Embedding(8000, WIDTH), nn.TransformerEncoder(layer, 3, enable_nested_tensor=False), nn.Linear(WIDTH, 8000)).cuda()
@@ -39,7 +39,7 @@ model = nn.Sequential(nn.Embedding(8000, WIDTH), nn.TransformerEncoder(layer, 3,
 def loss_of(n, length):
     tokens = torch.randint(8000, (n, length), device="cuda")
     return nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
-""", (40, 120), True),
+""", (150, 500), True),
     "recurrent": ("""
 embed, rnn, head = nn.Embedding(5000, 128).cuda(), nn.GRU(128, WIDTH, 2, batch_first=True).cuda(), nn.Linear(WIDTH, 5000).cuda()
 model = nn.ModuleList([embed, rnn, head])
@@ -48,7 +48,7 @@ def loss_of(n, length):
     words = torch.randint(5000, (n, length), device="cuda")
     out, _ = rnn(embed(words))
     return nn.functional.cross_entropy(head(out).transpose(1, 2), words)
-""", (60, 160), True),
+""", (200, 600), True),
     "sets": ("""
 model = nn.ModuleDict({"point": nn.Sequential(nn.Linear(6, WIDTH), nn.GELU(), nn.Linear(WIDTH, WIDTH)), "head": nn.Linear(WIDTH, 10)}).cuda()
 
@@ -58,7 +58,7 @@ def loss_of(n, length):
     points = model["point"](torch.randn(len(owner), 6, device="cuda"))
     pooled = torch.zeros(n, WIDTH, device="cuda").index_add(0, owner, points)
     return model["head"](pooled / length).logsumexp(1).mean()
-""", (300, 900), True),
+""", (3000, 9000), True),
     "graph": ("""
 model = nn.ModuleList([nn.Linear(WIDTH, WIDTH) for _ in range(4)]).cuda()
 
@@ -69,7 +69,7 @@ def loss_of(n, length):
         messages = linear(nodes)[source].relu()
         nodes = nodes + torch.zeros_like(nodes).index_add(0, target, messages)
     return nodes.square().mean()
-""", (6000, 30000), False),
+""", (50000, 200000), False),
     "pictures": ("""
 model = nn.Sequential(nn.Conv2d(3, 32, 3, 2, 1), nn.BatchNorm2d(32), nn.ReLU(), nn.Conv2d(32, 64, 3, 1, 1), nn.ReLU(),
                       nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10)).cuda()
@@ -77,7 +77,7 @@ model = nn.Sequential(nn.Conv2d(3, 32, 3, 2, 1), nn.BatchNorm2d(32), nn.ReLU(), 
 def loss_of(n, length):
     x = torch.randn(n, 3, 128, 128, device="cuda")
     return model(x).logsumexp(1).mean()
-""", (100, 400), False),
+""", (300, 1500), False),
 }
 OPTIMIZERS = ["torch.optim.AdamW(model.parameters())", "torch.optim.SGD(model.parameters(), lr=0.1)", "torch.optim.Adam(model.parameters(), foreach=False)"]
 PROGRAM = """import argparse
@@ -173,9 +173,9 @@ class Bench:
         _, turns, _ = self.run(file, 4 << 40)
         outside = max(t[3] for t in turns)
         worst = max(range(len(turns)), key=lambda i: turns[i][1])
-        before = max([t[2] for t in turns[:worst]] or [0])
-        room = int(before + (turns[worst][1] - before) * random.Random(seed).uniform(0.2, 0.95))
-        if turns[worst][1] < before * 1.1:
+        before = max([t[1] for t in turns[:worst]] or [0])
+        room = int(before + (turns[worst][1] - before) * random.Random(seed).uniform(0.3, 0.95))
+        if turns[worst][1] < before * 1.2:
             return None, name, "no iteration needs much more than those before it"
         memory = outside + room
         status, got, verdict = self.run(file, memory)

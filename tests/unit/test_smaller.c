@@ -159,7 +159,7 @@ struct uneven {
 	int turns;
 	uint64_t total, parameters;
 	size_t n;
-	struct { uint64_t each; bool pairs, brief; uint32_t part; } layer[LAYERS_MAX];
+	struct { uint64_t each; bool pairs, brief; uint32_t part, line; } layer[LAYERS_MAX];
 };
 
 static struct uneven make_uneven(void)
@@ -178,6 +178,9 @@ static struct uneven make_uneven(void)
 		u.layer[i].each = 1 + (1000 + roll(1000000)) / longest / (u.layer[i].pairs ? longest : 1);
 		u.layer[i].brief = roll(4) == 0;
 		u.layer[i].part = roll(2) ? 1 : 1 + roll(4);
+		u.layer[i].line = u.layer[i].pairs ? 3 : 1 + roll(2);
+		if (i && roll(3) == 0)
+			u.layer[i] = u.layer[i - 1];		/* an inner loop */
 	}
 	u.total = 300 * MIB + u.parameters * 5 + roll(1500) * MIB;
 	return u;
@@ -186,11 +189,6 @@ static struct uneven make_uneven(void)
 static uint64_t layer_bytes(const struct uneven *u, size_t i, uint64_t batch, uint64_t length)
 {
 	return u->layer[i].each * batch * length * (u->layer[i].pairs ? length : 1);
-}
-
-static uint32_t layer_line(const struct program *p, const struct uneven *u, size_t i)
-{
-	return p->lines[u->layer[i].pairs ? 3 : 1 + i % 2];
 }
 
 /* In backward, the line is that of forward. */
@@ -205,13 +203,13 @@ static bool uneven_turn(struct program *p, const struct uneven *u, uint64_t batc
 		return false;
 	++*asked;
 	for (size_t i = 0; i < u->n; i++) {
-		p->block_site = layer_line(p, u, i);
+		p->block_site = p->lines[u->layer[i].line];
 		if (!(kept[n++] = program_alloc(p, layer_bytes(u, i, batch, length), 0)))
 			return false;
 		++*asked;
 	}
 	for (size_t i = u->n; i-- > 0;) {
-		p->block_site = layer_line(p, u, i);
+		p->block_site = p->lines[u->layer[i].line];
 		work = program_alloc(p, layer_bytes(u, i, batch, length) / u->layer[i].part, 0);
 		if (!work)
 			return false;

@@ -231,12 +231,22 @@ static bool tell_sizes(struct turning *w)
 	       (proven || x.guessed <= x.told / ALIKE);
 }
 
-/* A turn whose requests were the same as now, as far as this one has got: up to its beginning, or to where another line asked. */
-static bool find_same_turn(struct turning *w, const struct turn_began *began, const size_t *requests, const size_t *lines)
+/* So many of the last requests are of turns of that loop: all since the first of them. */
+static size_t looped(const struct turning *w, const size_t *lines)
+{
+	size_t k = w->n - w->then;
+
+	return lines[k] + k;
+}
+
+/* A turn of the loop that has made `most` of the last requests, the same as now as far as this one has got: up to its beginning, or to where
+ * another line asked. Within a turn, an inner loop may ask for the same again and again. */
+static bool find_same_turn(struct turning *w, const struct turn_began *began, const size_t *requests, const size_t *lines,
+			   size_t most)
 {
 	size_t k;
 
-	if (!find_then(w, requests, of_failed_size))
+	if (!find_then(w, requests, of_failed_size) || looped(w, lines) < most)
 		return false;
 	k = w->n - w->then;
 	find_begin(w, began);
@@ -246,9 +256,10 @@ static bool find_same_turn(struct turning *w, const struct turn_began *began, co
 static bool find_turn(struct turning *w, const struct turn_began *began)
 {
 	size_t *requests = same_before(w, same_request), *lines = same_before(w, same_line);
-	bool found = find_same_turn(w, began, requests, lines);
+	bool found = find_then(w, lines, of_any_size);
 
-	if (!found && find_then(w, lines, of_any_size)) {
+	if (found && !find_same_turn(w, began, requests, lines, looped(w, lines))) {
+		find_then(w, lines, of_any_size);
 		find_begin(w, began);
 		found = tell_sizes(w);
 	}
