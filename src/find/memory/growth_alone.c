@@ -10,24 +10,6 @@
 #include "find/memory/growth.h"
 #include "find/memory/replay_steps.h"
 
-/* Sizes of what stays, ascending: a gradient is as large as its parameter, and autocast keeps copies of half their size. */
-struct sizes {
-	uint32_t *list;
-	size_t n;
-};
-
-static int by_units(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static bool has_size(const struct sizes *s, uint32_t units)
-{
-	return s->n && bsearch(&units, s->list, s->n, sizeof(*s->list), by_units);
-}
-
 /* The step, plus one, in which each block was freed last. */
 static size_t *freed_last(const struct replay *r)
 {
@@ -79,32 +61,22 @@ static bool divides(const struct step *s, uint64_t size)
 	return !size || bytes / size * size + STEP_UNIT > bytes;
 }
 
-static enum growth_alone about(const struct step *s, const struct sizes *fixed, uint64_t size)
+/* Autocast keeps copies of parameters of half their size. */
+static enum growth_alone about(const struct step *s, const struct step_sizes *fixed, uint64_t size)
 {
 	uint32_t units = step_units(step_asked(s));
 
 	if (step_stays(s))
 		return GROWTH_STAYS;
-	if (s->purpose == KIND_GRAPHS || !divides(s, size) || (s->purpose == KIND_BACKWARD && has_size(fixed, units)) ||
-	    (s->purpose == KIND_ACTIVATIONS && has_size(fixed, 2 * units)))
+	if (s->purpose == KIND_GRAPHS || !divides(s, size) || (s->purpose == KIND_BACKWARD && step_sizes_have(fixed, units)) ||
+	    (s->purpose == KIND_ACTIVATIONS && step_sizes_have(fixed, 2 * units)))
 		return GROWTH_MAY;
 	return GROWTH_GROWS;
 }
 
-static struct sizes fixed_sizes(const struct replay *r)
-{
-	struct sizes s = {xcalloc(r->n + 1, sizeof(*s.list)), 0};
-
-	for (size_t i = 0; i < r->n; i++)
-		if (r->step[i].kind == STEP_ALLOC && step_stays(&r->step[i]))
-			s.list[s.n++] = step_units(step_asked(&r->step[i]));
-	xsort(s.list, s.n, sizeof(*s.list), by_units);
-	return s;
-}
-
 void growth_init_alone(struct growth *g, const struct replay *r, uint64_t size, size_t turn)
 {
-	struct sizes fixed = fixed_sizes(r);
+	struct step_sizes fixed = steps_that_stay(r);
 	size_t *freed = freed_last(r), first = first_activation(r);
 	struct map of_turn = requests_since(r, turn);
 

@@ -101,6 +101,14 @@ static inline bool step_stays(const struct step *s)
 	       s->purpose == KIND_GRADIENTS || s->purpose == KIND_WORKSPACES;
 }
 
+/* Sizes of all that does, ascending: a gradient is as large as its parameter. Free the list. */
+struct step_sizes {
+	uint32_t *list;			/* units */
+	size_t n;
+};
+struct step_sizes steps_that_stay(const struct replay *r);
+bool step_sizes_have(const struct step_sizes *s, uint32_t units);
+
 /* Fills in the steps, the acts and the start. Anybody may have written the events: nothing in them is trusted. */
 int steps_read(struct replay *r, const void *bytes, size_t len, int device, struct err *e);
 void steps_release(struct replay *r);

@@ -30,6 +30,7 @@ struct turning {
 	size_t same;			/* so many before both are the same */
 	struct turn_sizes sizes;	/* if the turn then had another batch */
 	bool other;			/* it had */
+	bool differed;			/* and so had the one before that: what was told of one from the other could have been wrong */
 	size_t begin;			/* in `seq`: where the turn that failed began; NONE: not known */
 	size_t next;			/* in `out`: where the turn after it begins */
 	struct step *out;
@@ -169,11 +170,12 @@ static void learn_sizes(const struct turning *w, struct turn_sizes *s, size_t be
 	for (size_t i = begin; i < end; i++)
 		turn_sizes_add(s, &w->r->step[w->seq[i - period]], &w->r->step[w->seq[i]]);
 	turn_sizes_add(s, &w->r->step[w->seq[end - period]], failed);
-	turn_sizes_learn(s);
+	turn_sizes_learn(s, w->r);
 }
 
 #define ALIKE	 50		/* one part in so many */
-#define DIFFERS 0.1		/* batches of two turns do, by that part: what was told of one from the other could have been wrong */
+#define GUESSED	 10		/* likewise, of lines of which nothing was seen: an output, a loss */
+#define DIFFERS 0.1		/* batches of two turns do, by that part */
 
 /* The rest of a turn, in units: told from that of the turn before. */
 struct rest {
@@ -181,12 +183,29 @@ struct rest {
 	uint64_t was;			/* of the last whole turn */
 };
 
-/* Of the last whole turn, or of that which began `back` requests earlier. False: some of it cannot be told. */
+/* The last two whole turns had other batches, and asked for as much there. */
+static bool is_constant(const struct turning *w, size_t i)
+{
+	const struct step *step = w->r->step;
+	size_t period = w->n - w->then;
+
+	return w->differed && i >= period && step_asked(&step[w->seq[i]]) == step_asked(&step[w->seq[i - period]]);
+}
+
+/* Place `i` of the last whole turn in the turn to come: told from what it asked for there, or `back` requests earlier. */
+static struct turn_size size_to_come(const struct turning *w, const struct turn_sizes *s, size_t i, size_t back)
+{
+	if (is_constant(w, i))
+		return (struct turn_size){.units = step_units(step_asked(&w->r->step[w->seq[i]]))};
+	return turn_sizes_of(s, &w->r->step[w->seq[i - back]]);
+}
+
+/* False: some of it cannot be told. */
 static bool rest_tell(struct rest *x, const struct turning *w, const struct turn_sizes *s, size_t back)
 {
 	*x = (struct rest){.told = 0};
 	for (size_t i = w->then + 1; i < w->begin; i++) {
-		struct turn_size size = turn_sizes_of(s, &w->r->step[w->seq[i - back]]);
+		struct turn_size size = size_to_come(w, s, i, back);
 
 		if (!size.units)
 			return false;
@@ -198,21 +217,19 @@ static bool rest_tell(struct rest *x, const struct turning *w, const struct turn
 	return true;
 }
 
-/* The last whole turn, had its sizes been told in this way from the one before: as they were? True as well if it is the first one.
- * `proven`: its batch was another, so they could have been wrong. */
-static bool was_right_before(const struct turning *w, bool *proven)
+/* The last whole turn, had its sizes been told in this way from the one before: as they were? True as well if it is the first one. */
+static bool was_right_before(struct turning *w)
 {
 	size_t period = w->n - w->then;
 	struct turn_sizes s;
 	struct rest x;
 	bool right;
 
-	*proven = false;
 	if (w->begin < 2 * period || w->begin - period < w->n - w->same)
 		return true;
 	learn_sizes(w, &s, w->begin - period, w->then, &w->r->step[w->seq[w->then]]);
+	w->differed = fabs(s.ratio - 1) > DIFFERS;
 	right = rest_tell(&x, w, &s, period) && (x.told > x.was ? x.told - x.was : x.was - x.told) <= x.was / ALIKE;
-	*proven = fabs(s.ratio - 1) > DIFFERS;
 	turn_sizes_release(&s);
 	return right;
 }
@@ -220,15 +237,14 @@ static bool was_right_before(const struct turning *w, bool *proven)
 /* All that is to come of the turn can be told. */
 static bool tell_sizes(struct turning *w)
 {
-	bool proven;
 	struct rest x;
 
 	if (w->begin == NONE || w->same < w->n - w->begin)
 		return false;
 	learn_sizes(w, &w->sizes, w->begin, w->n, &w->r->step[w->oom]);
 	w->other = true;
-	return rest_tell(&x, w, &w->sizes, 0) && was_right_before(w, &proven) && x.unsure <= x.told / ALIKE &&
-	       (proven || x.guessed <= x.told / ALIKE);
+	return was_right_before(w) && rest_tell(&x, w, &w->sizes, 0) && x.unsure <= x.told / ALIKE &&
+	       (w->differed || x.guessed <= x.told / GUESSED);
 }
 
 /* So many of the last requests are of turns of that loop: all since the first of them. */
@@ -305,7 +321,7 @@ static void ask_again(struct turning *w, size_t i)
 	again = put(w, s);
 	again->block = w->blocks;
 	if (w->other && i < begin_step(w)) {
-		again->units = turn_sizes_of(&w->sizes, s).units;
+		again->units = size_to_come(w, &w->sizes, w->at[i], 0).units;
 		again->slack = 0;
 	}
 	w->again[i] = ++w->blocks;

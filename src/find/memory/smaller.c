@@ -63,12 +63,32 @@ static size_t *steps_of_pieces(const struct replay *r, const struct pieces *p)
 	return step;
 }
 
+/* In backward, a thread without Python frames failed: it is in the turn in which the newest tensors were made. */
+static size_t turns_at(const struct replay *r, const struct moment *m, const struct cw_failure *f, struct turn *now)
+{
+	size_t n = turns_of_failure(r->trace, f, now), n_newer;
+	struct turn newer[CW_LOOP_TURNS];
+	uint64_t newest = 0;
+
+	if (n)
+		return n;
+	for (size_t i = 0; i < m->torch.n; i++) {
+		n_newer = m->torch.list[i].ticks > newest ? turns_of_piece(r->trace, &m->torch.list[i], newer) : 0;
+		if (n_newer) {
+			newest = m->torch.list[i].ticks;
+			n = n_newer;
+			memcpy(now, newer, sizeof(newer));
+		}
+	}
+	return n;
+}
+
 /* By the oldest block that is live and of this turn: inputs, as a rule. Without any, it has only begun. */
 static void find_beginning(struct turn_began *began, const struct replay *r, const struct moment *m, const struct cw_failure *f)
 {
 	size_t *step = steps_of_pieces(r, &m->torch);
 	struct turn now[CW_LOOP_TURNS], turn[CW_LOOP_TURNS];
-	size_t n = turns_of_failure(r->trace, f, now);
+	size_t n = turns_at(r, m, f, now);
 
 	began->n = n;
 	for (size_t at = 0; at < n; at++)

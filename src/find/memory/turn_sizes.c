@@ -108,8 +108,9 @@ static void learn_ratio(struct turn_sizes *s)
 			s->one_ratio &= has_ratio(&s->list[i], s->ratio);
 }
 
-void turn_sizes_learn(struct turn_sizes *s)
+void turn_sizes_learn(struct turn_sizes *s, const struct replay *r)
 {
+	s->fixed = steps_that_stay(r);
 	xsort(s->list, s->n, sizeof(*s->list), by_size_and_line);
 	s->n = without_repeats(s->list, s->n, by_size_and_line);
 	learn_lines(s);
@@ -157,6 +158,8 @@ struct turn_size turn_sizes_of(const struct turn_sizes *s, const struct step *be
 		return (struct turn_size){.units = units};
 	if (now.units)
 		return now;
+	if (before->purpose == KIND_BACKWARD && step_sizes_have(&s->fixed, units))
+		return (struct turn_size){.units = units};	/* a gradient of a parameter, before it is added to another */
 	if (line)
 		return (struct turn_size){.units = line->now ? scaled(units, ratio_of(line)) : 0};
 	if (!s->one_ratio)
@@ -170,5 +173,6 @@ void turn_sizes_release(struct turn_sizes *s)
 {
 	free(s->list);
 	free(s->line);
+	free(s->fixed.list);
 	*s = (struct turn_sizes){.n = 0};
 }

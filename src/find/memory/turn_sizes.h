@@ -20,6 +20,7 @@ struct turn_sizes {
 	size_t n, cap;
 	struct turn_pair *line;		/* of each line, the largest that differs; `now` 0: others of the line grew otherwise */
 	size_t n_lines;
+	struct step_sizes fixed;	/* of what stays */
 	double ratio;			/* of the largest pair that differs */
 	bool one_ratio;			/* all that differ have it */
 };
@@ -33,8 +34,8 @@ struct turn_size {
 /* The same request of both turns. */
 void turn_sizes_add(struct turn_sizes *s, const struct step *before, const struct step *now);
 
-/* After the last pair. */
-void turn_sizes_learn(struct turn_sizes *s);
+/* After the last pair; of that program. */
+void turn_sizes_learn(struct turn_sizes *s, const struct replay *r);
 
 /* A later request; `before`: of the turn before. */
 struct turn_size turn_sizes_of(const struct turn_sizes *s, const struct step *before);
