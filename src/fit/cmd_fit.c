@@ -665,10 +665,12 @@ static int fit_varying(struct fit *f, json_t *to, struct err *e)
 	int rc = fit_vary_parse(&v.vary, given.vary, e), status = EXIT_NOTHING;
 	json_t *list = json_array();
 	uint64_t largest;
+	unsigned runs;
 
 	for (size_t i = 0; rc == 0 && i < f->n_cards; i++) {
 		v.card = f->card[i];
 		v.decides = false;
+		runs = f->runs.n;
 		v.end = (struct fit_run){.settled = true};
 		rc = fit_vary_largest(&v.vary, &search, &largest);
 		if (rc)
@@ -679,6 +681,7 @@ static int fit_varying(struct fit *f, json_t *to, struct err *e)
 			largest_print(&v, v.card, largest);
 		json_array_append_new(list, JSON_OF(J_TEXT("gpu", v.card->id), J_BYTES("total", v.card->memory),
 						    J_INT_OR_NULL("largest", largest >= v.vary.from, largest),
+						    J_INT("dry_runs", f->runs.n - runs),
 						    J_INT_OR_NULL("steps", v.end.stopped, v.end.stopped),
 						    J_BOOL("settled", v.end.settled)));
 	}

@@ -105,9 +105,12 @@ void fit_words_free(char **words)
 	free(words);
 }
 
+#define REFUSED 2			/* values that a program may fail with for another reason: batch normalization needs two samples */
+
 /* What is known: the largest value that fits, and the smallest that does not. 0: none yet. */
 struct bracket {
 	uint64_t good, bad;
+	uint64_t first;			/* that was tried, and with which the program ran */
 	unsigned tries, guesses;
 	unsigned wrong;			/* two for each guess that was outside of what was known by then */
 };
@@ -136,7 +139,7 @@ static uint64_t next_value(const struct fit_vary *v, const struct fit_search *s,
 	uint64_t last = b->bad ? b->bad - 1 : v->to, guess;
 
 	if (!b->tries)
-		return v->from;
+		return b->first;
 	guess = b->tries > 1 ? s->guess(s->of, v->to) : 0;
 	if (guess && guess <= b->good)
 		return beside(v, b, true);
@@ -149,16 +152,22 @@ static uint64_t next_value(const struct fit_vary *v, const struct fit_search *s,
 
 int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint64_t *largest)
 {
-	struct bracket b = {.tries = 0};
+	struct bracket b = {.first = v->from};
+	unsigned refused = 0;
 	int rc = 0;
 
-	for (; rc >= 0 && b.good < v->to && b.bad != v->from && b.good + 1 != b.bad; b.tries++) {
+	while (rc >= 0 && b.good < v->to && b.bad != b.first && b.good + 1 != b.bad) {
 		uint64_t value = next_value(v, s, &b);
 		bool fits = false;
 
 		rc = s->ask(s->of, value, &fits);
-		if (rc >= 0)
+		if (rc >= 0) {
 			*(fits ? &b.good : &b.bad) = value;
+			b.tries++;
+		} else if (!b.tries && value <= v->to / 2 && refused++ < REFUSED) {
+			b.first = 2 * value;
+			rc = 0;
+		}
 	}
 	*largest = b.good ? b.good : v->from - 1;
 	return rc < 0 ? rc : 0;

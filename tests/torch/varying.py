@@ -186,7 +186,8 @@ class Bench:
         if not percent:
             return None, name, "no percentage: %s, %s" % (verdict["cause"], json.dumps(fits))
         runs, more = (len(self.run(file, memory, "--percent", str(p), "--turns", str(worst + 1))[1]) == worst + 1 for p in (percent, percent + 3))
-        return runs and not more, name, "%d %%: %s, 3 points more %s" % (percent, "runs" if runs else "FAILS", "RUNS" if more else "fails")
+        right = runs and (not more or "pictures" in name) # a convolution may do with less than it asked for
+        return right, name, "%d %%: %s, 3 points more %s" % (percent, "runs" if runs else "FAILS", "RUNS" if more else "fails")
 
 
 def main():

@@ -139,8 +139,9 @@ static inline void program_begin(struct program *p, const char *version, const c
 		&p->mm, tb_stack(&p->mm.b, "/usr/lib/python3/site-packages/torch/optim/adam.py:5:_init_group", NULL), 0,
 		CW_MEM_TORCH, 0);
 	p->convolution_site = mm_site(
-		&p->mm, tb_stack(&p->mm.b, "/usr/lib/python3/site-packages/torch/nn/modules/conv.py:5:_conv_forward", NULL),
-		0, CW_MEM_TORCH, 0);
+		&p->mm,
+		tb_stack(&p->mm.b, "/usr/lib/python3/site-packages/torch/nn/modules/conv.py:5:_conv_forward", NULL), 0,
+		CW_MEM_TORCH, 0);
 	p->block_site = p->lines[0];
 	p->page_site = mm_site(&p->mm, 0, 0, CW_MEM_VMM, 0);
 	p->mm.site[p->page_site].library = p->mm.c10;

@@ -138,6 +138,26 @@ static void largest__ends_with_a_program_that_fails(void **state)
 	assert_int_equal(fit_vary_largest(&v, &s, &largest), -EIO);
 }
 
+/* Batch normalization with a batch of 1. */
+static int ask_from_two(void *of, uint64_t value, bool *fits)
+{
+	return value < 2 ? -EIO : ask_card(of, value, fits);
+}
+
+static void largest__is_found_where_the_program_refuses_the_first(void **state)
+{
+	(void)state;
+	for (uint64_t limit = 0; limit <= 40; limit++) {
+		struct fit_vary v = {.from = 1, .to = 40};
+		struct card_of_test c = {.limit = limit};
+		struct fit_search s = {ask_from_two, guess_card, &c};
+		uint64_t largest;
+
+		assert_int_equal(fit_vary_largest(&v, &s, &largest), 0);
+		assert_int_equal(largest, limit < 2 ? 0 : limit);
+	}
+}
+
 static void cards__are_in_the_table_once(void **state)
 {
 	const struct card_model *all;
@@ -245,6 +265,7 @@ int main(void)
 		cmocka_unit_test(largest__is_found_for_every_limit),
 		cmocka_unit_test(largest__is_found_soon_beside_a_guess_that_stays_wrong),
 		cmocka_unit_test(largest__ends_with_a_program_that_fails),
+		cmocka_unit_test(largest__is_found_where_the_program_refuses_the_first),
 		cmocka_unit_test(cards__have_the_names_that_people_type),
 		cmocka_unit_test(cards__are_in_the_table_once),
 		cmocka_unit_test(remedy__fits_if_what_still_grows_does_so_for_long),

@@ -164,14 +164,17 @@ struct uneven {
 
 static struct uneven make_uneven(void)
 {
-	struct uneven u = {.turns = 2 + (int)roll(TURNS_MOST - 1), .n = 1 + roll(LAYERS_MAX), .parameters = (1 + roll(30)) * MIB};
+	struct uneven u = {
+		.turns = 2 + (int)roll(TURNS_MOST - 1), .n = 1 + roll(LAYERS_MAX), .parameters = (1 + roll(30)) * MIB};
 	uint64_t most = 20 + roll(300), longest = 8 + roll(200);
 	bool batches = roll(2), lengths = !batches || roll(2);
 	uint32_t last = 1 + roll((uint32_t)u.turns - 1);
 
 	for (uint32_t t = 0; t < (uint32_t)u.turns; t++) {
 		u.batch[t] = !batches || t == last ? most : roll(3) ? 1 + most * (10 + roll(50)) / PERCENT : 1 + most / 3;
-		u.length[t] = !lengths || t == last ? longest : roll(3) ? 1 + longest * (10 + roll(50)) / PERCENT : 1 + longest / 2;
+		u.length[t] = !lengths || t == last ? longest
+			      : roll(3)		    ? 1 + longest * (10 + roll(50)) / PERCENT
+						    : 1 + longest / 2;
 	}
 	for (size_t i = 0; i < u.n; i++) {
 		u.layer[i].pairs = lengths && roll(4) == 0;

@@ -68,7 +68,8 @@ static enum growth_alone about(const struct step *s, const struct step_sizes *fi
 
 	if (step_stays(s))
 		return GROWTH_STAYS;
-	if (s->purpose == KIND_GRAPHS || !divides(s, size) || (s->purpose == KIND_BACKWARD && step_sizes_have(fixed, units)) ||
+	if (s->purpose == KIND_GRAPHS || !divides(s, size) ||
+	    (s->purpose == KIND_BACKWARD && step_sizes_have(fixed, units)) ||
 	    (s->purpose == KIND_ACTIVATIONS && step_sizes_have(fixed, 2 * units)))
 		return GROWTH_MAY;
 	return GROWTH_GROWS;

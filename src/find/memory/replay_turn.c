@@ -257,8 +257,8 @@ static size_t looped(const struct turning *w, const size_t *lines)
 
 /* A turn of the loop that has made `most` of the last requests, the same as now as far as this one has got: up to its beginning, or to where
  * another line asked. Within a turn, an inner loop may ask for the same again and again. */
-static bool find_same_turn(struct turning *w, const struct turn_began *began, const size_t *requests, const size_t *lines,
-			   size_t most)
+static bool find_same_turn(struct turning *w, const struct turn_began *began, const size_t *requests,
+			   const size_t *lines, size_t most)
 {
 	size_t k;
 

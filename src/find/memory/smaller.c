@@ -84,7 +84,8 @@ static size_t turns_at(const struct replay *r, const struct moment *m, const str
 }
 
 /* By the oldest block that is live and of this turn: inputs, as a rule. Without any, it has only begun. */
-static void find_beginning(struct turn_began *began, const struct replay *r, const struct moment *m, const struct cw_failure *f)
+static void find_beginning(struct turn_began *began, const struct replay *r, const struct moment *m,
+			   const struct cw_failure *f)
 {
 	size_t *step = steps_of_pieces(r, &m->torch);
 	struct turn now[CW_LOOP_TURNS], turn[CW_LOOP_TURNS];
