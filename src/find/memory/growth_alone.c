@@ -75,9 +75,21 @@ static enum growth_alone about(const struct step *s, const struct step_sizes *fi
 	return GROWTH_GROWS;
 }
 
+/* Sizes of all that is no workspace by its manners. */
+static struct step_sizes sizes_of_tensors(const struct replay *r)
+{
+	struct step_sizes s = {xcalloc(r->n + 1, sizeof(*s.list)), 0};
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->step[i].kind == STEP_ALLOC && !step_like_workspace(r, i))
+			s.list[s.n++] = step_units(step_asked(&r->step[i]));
+	step_sizes_sort(&s);
+	return s;
+}
+
 void growth_init_alone(struct growth *g, const struct replay *r, uint64_t size, size_t turn)
 {
-	struct step_sizes fixed = steps_that_stay(r);
+	struct step_sizes fixed = steps_that_stay(r), tensors = sizes_of_tensors(r);
 	size_t *freed = freed_last(r), first = first_activation(r);
 	struct map of_turn = requests_since(r, turn);
 
@@ -95,9 +107,13 @@ void growth_init_alone(struct growth *g, const struct replay *r, uint64_t size, 
 		if (s->purpose == KIND_OTHER && (i < first || freed[s->block] <= i) &&
 		    map_find(&of_turn, request_hash(s), same_request, r->step, s) == MAP_NONE)
 			g->alone[g->n] = GROWTH_MAY;
+		if (g->alone[g->n] == GROWTH_GROWS && step_like_workspace(r, i) &&
+		    !step_sizes_have(&tensors, step_units(step_asked(s))))
+			g->alone[g->n] = GROWTH_MAY;
 		g->n++;
 	}
 	free(fixed.list);
+	free(tensors.list);
 	free(freed);
 	map_release(&of_turn);
 }

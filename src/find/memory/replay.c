@@ -24,6 +24,7 @@
 #define MIB	   ((uint64_t)1 << 20)
 #define PAGE	   (2 * MIB)		/* the driver's: an allocation takes whole ones */
 #define UNSPLIT	   MIB			/* a large block may be this much larger than its request */
+#define TINY	   2			/* units: counters that a kernel has beside its workspace */
 #define NEWEST	   99			/* of an unknown release: taken for the newest one */
 
 const char *replay_doubt_text(enum replay_doubt doubt)
@@ -654,6 +655,21 @@ void replay_free(struct replay *r)
 const struct replay_facts *replay_facts(const struct replay *r)
 {
 	return &r->facts;
+}
+
+bool step_like_workspace(const struct replay *r, size_t step)
+{
+	if (step_asked(&r->step[step]) % MIB)
+		return false;
+	for (size_t i = step + 1; i < r->n; i++) {
+		const struct step *s = &r->step[i];
+
+		if ((s->kind == STEP_ALLOC || s->kind == STEP_OOM) && s->units > TINY)
+			return false;
+		if ((s->kind == STEP_FREE || s->kind == STEP_FREE_LATER) && s->block == r->step[step].block)
+			return true;
+	}
+	return false;
 }
 
 size_t replay_requests(const struct replay *r, struct replay_request **list)

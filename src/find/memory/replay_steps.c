@@ -121,6 +121,11 @@ static int by_units(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+void step_sizes_sort(struct step_sizes *s)
+{
+	xsort(s->list, s->n, sizeof(*s->list), by_units);
+}
+
 struct step_sizes steps_that_stay(const struct replay *r)
 {
 	struct step_sizes s = {xcalloc(r->n + 1, sizeof(*s.list)), 0};
@@ -128,7 +133,7 @@ struct step_sizes steps_that_stay(const struct replay *r)
 	for (size_t i = 0; i < r->n; i++)
 		if (r->step[i].kind == STEP_ALLOC && step_stays(&r->step[i]))
 			s.list[s.n++] = step_units(step_asked(&r->step[i]));
-	xsort(s.list, s.n, sizeof(*s.list), by_units);
+	step_sizes_sort(&s);
 	return s;
 }
 

@@ -197,7 +197,7 @@ static struct turn_size size_to_come(const struct turning *w, const struct turn_
 {
 	if (is_constant(w, i))
 		return (struct turn_size){.units = step_units(step_asked(&w->r->step[w->seq[i]]))};
-	return turn_sizes_of(s, &w->r->step[w->seq[i - back]]);
+	return turn_sizes_of(s, w->r, w->seq[i - back]);
 }
 
 /* False: some of it cannot be told. */

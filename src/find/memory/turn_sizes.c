@@ -147,8 +147,9 @@ static struct turn_size became(const struct turn_sizes *s, uint32_t units, uint3
 	return (struct turn_size){.units = most, .unsure = most ? most - least : 0};
 }
 
-struct turn_size turn_sizes_of(const struct turn_sizes *s, const struct step *before)
+struct turn_size turn_sizes_of(const struct turn_sizes *s, const struct replay *r, size_t at)
 {
+	const struct step *before = &r->step[at];
 	struct turn_pair key = {.stack = before->stack};
 	uint32_t units = units_of(before);
 	struct turn_size now = became(s, units, before->stack);
@@ -158,8 +159,8 @@ struct turn_size turn_sizes_of(const struct turn_sizes *s, const struct step *be
 		return (struct turn_size){.units = units};
 	if (now.units)
 		return now;
-	if (before->purpose == KIND_BACKWARD && step_sizes_have(&s->fixed, units))
-		return (struct turn_size){.units = units};	/* a gradient of a parameter, before it is added to another */
+	if (step_like_workspace(r, at) || (before->purpose == KIND_BACKWARD && step_sizes_have(&s->fixed, units)))
+		return (struct turn_size){.units = units};	/* or a gradient of a parameter, before it is added to another */
 	if (line)
 		return (struct turn_size){.units = line->now ? scaled(units, ratio_of(line)) : 0};
 	if (!s->one_ratio)

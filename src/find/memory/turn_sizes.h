@@ -37,8 +37,8 @@ void turn_sizes_add(struct turn_sizes *s, const struct step *before, const struc
 /* After the last pair; of that program. */
 void turn_sizes_learn(struct turn_sizes *s, const struct replay *r);
 
-/* A later request; `before`: of the turn before. */
-struct turn_size turn_sizes_of(const struct turn_sizes *s, const struct step *before);
+/* A later request: what step `before` was in the turn before. */
+struct turn_size turn_sizes_of(const struct turn_sizes *s, const struct replay *r, size_t before);
 
 void turn_sizes_release(struct turn_sizes *s);
 
