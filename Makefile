@@ -77,7 +77,7 @@ endif
 export CUWHY_WRITES_MODE ?= real
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-network check-newcomer check-spelling check-packages check-aarch64 check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-asan check-tsan check-inject check-holders check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-standin-exports check-torch check-growing check-fixes check-remedies check-stacks check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-asan check-tsan check-inject check-holders check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-standin-exports check-torch check-growing check-sizes check-fixes check-remedies check-stacks check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 # on every processor, unless -j says how many
@@ -100,6 +100,7 @@ help:
 ## make check-fixes  changes of source code that FIX advises, made in copies and run: none of them breaks a training
 ## make check-remedies  what `cuwhy fit` says makes a program fit, tried by hand
 ## make check-growing  40 trainings that leak or settle late, written without a look at cuwhy: does `cuwhy fit` tell them apart, and when do they fail
+## make check-sizes  programs that do not fit: does the size that is named run, and one more not; batches that differ in size. Half an hour
 ## make check-memory SEED=… COUNT=…  programs that run out of memory, made from a seed, likewise; their labels are true by construction
 ## make soak        random programs on the simulated GPU with and without cuwhy, for an hour (SECONDS=3600 SEED=1), partly under sanitizers
 ## make check-kills  kills programs at random moments (KILLS=10000): every recording must open
@@ -633,6 +634,10 @@ check-torch: parts $(B)/tests/allocator_replay
 # Programs by others that leak, or settle late. Ten minutes.
 check-growing: parts
 	@$(PYTHON) tests/torch/growing.py --build $(B) --steps 60 tests/torch/growing_strangers
+
+# The largest size that fits: 30 programs by others, and generated ones whose batches differ. Half an hour.
+check-sizes: parts
+	@$(PYTHON) tests/torch/sizes.py --build $(B); sizes=$$?; $(PYTHON) tests/torch/varying.py --build $(B) && exit $$sizes
 
 # What makes programs fit, each change made by hand and each diff applied. Ten minutes.
 check-remedies: parts

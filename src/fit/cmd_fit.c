@@ -251,9 +251,9 @@ static void say(const char *fmt, ...)
 	va_end(args);
 }
 
-/* A dry run on that very card. */
+/* A dry run on that very card. `end`: how it ended, or NULL. */
 static int decide(struct fit *f, struct what_if_row *row, const struct card_model *card, char *const *program,
-		  struct err *e)
+		  const char *why, struct fit_run *end, struct err *e)
 {
 	struct replays all;
 	const struct card_model *model = card->name ? card : f->base;
@@ -261,7 +261,7 @@ static int decide(struct fit *f, struct what_if_row *row, const struct card_mode
 	struct fit_run run;
 	int rc;
 
-	say("close: a dry run on a simulated %s%s%s decides\n", model->name, card->name ? "" : " with ",
+	say("%s: a dry run on a simulated %s%s%s decides\n", why, model->name, card->name ? "" : " with ",
 	    card->name ? "" : card->id);
 	rc = fit_run(&f->runs, &run, model, memory, program, e);
 	free(memory);
@@ -274,6 +274,8 @@ static int decide(struct fit *f, struct what_if_row *row, const struct card_mode
 		row->answer.doubts = row->answer.figures = 0;
 		row->total = card->memory;
 	}
+	if (end)
+		*end = (struct fit_run){.fits = run.fits, .stopped = run.stopped, .settled = run.settled};
 	fit_run_release(&run);
 	return rc;
 }
@@ -285,7 +287,7 @@ static int fits_on(struct fit *f, struct what_if_row *row, const struct replays 
 	*row = (struct what_if_row){.words = card->id};
 	answer_worst(row, all, card, "", &f->pool);
 	if (program && is_close(row, bytes_needed(all)))
-		return decide(f, row, card, program, e);
+		return decide(f, row, card, program, "close", NULL, e);
 	return 0;
 }
 
@@ -549,12 +551,15 @@ struct varying {
 	struct fit_sized *list;
 	size_t n, cap;
 	const struct card_model *card;
+	bool decides;			/* a playback was not sure on this card: only a dry run on it decides */
+	struct fit_run end;		/* how the largest run ended that fits this card */
 	struct err *e;
 };
 
-static struct fit_sized *value_run(struct varying *v, uint64_t value)
+#define NEAR 4				/* times as large: there, libraries do the same */
+
+static struct fit_sized *value_run(struct varying *v, uint64_t value, char *const *program)
 {
-	char **program = fit_vary_words(&v->vary, v->f->program, value);
 	struct fit_sized one = {.size = value};
 	struct fit_run run;
 	int rc;
@@ -566,7 +571,6 @@ static struct fit_sized *value_run(struct varying *v, uint64_t value)
 	one.stopped = run.stopped;
 	one.settled = run.settled;
 	fit_run_release(&run);
-	fit_words_free(program);
 	if (rc)
 		return NULL;
 	v->list = xgrow(v->list, v->n, &v->cap, sizeof(*v->list));
@@ -579,25 +583,61 @@ static struct fit_sized *value_find(struct varying *v, uint64_t value)
 	for (size_t i = 0; i < v->n; i++)
 		if (v->list[i].size == value)
 			return &v->list[i];
-	return value_run(v, value);
+	return NULL;
+}
+
+/* Enough is recorded to expect what fits near this value: one more recording without a limit would tell nothing new. */
+static bool value_expected(const struct varying *v, uint64_t value)
+{
+	size_t near = 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		uint64_t size = v->list[i].size;
+
+		if (size + 1 == value || value + 1 == size)
+			return true;
+		near += size / NEAR <= value && value / NEAR <= size;
+	}
+	return near > 1;
+}
+
+static int value_answer(struct varying *v, uint64_t value, char *const *program, struct what_if_row *row,
+			struct fit_run *end)
+{
+	struct fit_sized *tried = value_find(v, value);
+	unsigned runs;
+	int rc;
+
+	if (!tried && v->decides && value_expected(v, value)) {
+		*row = (struct what_if_row){.words = v->card->id};
+		return decide(v->f, row, v->card, program,
+			      pool_printf(&v->f->pool, "%s=%" PRIu64, v->vary.name, value), end, v->e);
+	}
+	if (!tried)
+		tried = value_run(v, value, program);
+	if (!tried)
+		return v->e->code;
+	*end = (struct fit_run){.stopped = tried->stopped, .settled = tried->settled};
+	runs = v->f->runs.n;
+	rc = fits_on(v->f, row, &tried->all, v->card, program, v->e);
+	v->decides |= v->f->runs.n > runs;
+	return rc;
 }
 
 static int value_ask(void *of, uint64_t value, bool *fits)
 {
 	struct varying *v = of;
-	struct fit_sized *tried = value_find(v, value);
+	char **program = fit_vary_words(&v->vary, v->f->program, value), spare[32];
 	struct what_if_row row;
-	char **program, spare[32];
-	int rc;
+	struct fit_run end;
+	int rc = value_answer(v, value, program, &row, &end);
 
-	if (!tried)
-		return v->e->code;
-	program = fit_vary_words(&v->vary, v->f->program, value);
-	rc = fits_on(v->f, &row, &tried->all, v->card, program, v->e);
 	fit_words_free(program);
 	if (rc)
 		return rc;
 	*fits = row.answer.fits;
+	if (*fits)
+		v->end = end;
 	format_bytes(spare, sizeof(spare), (double)row.answer.spare);
 	if (*fits)
 		say("%s=%" PRIu64 " fits on %s, %s to spare\n", v->vary.name, value, v->card->id, spare);
@@ -613,23 +653,14 @@ static uint64_t value_guess(void *of, uint64_t most)
 	return v->n < 2 ? 0 : fit_sizes_guess(v->list, v->n, v->card, most);
 }
 
-/* How the run with this value ended. */
-static struct fit_run value_end(const struct varying *v, uint64_t value)
-{
-	for (size_t i = 0; i < v->n; i++)
-		if (v->list[i].size == value)
-			return (struct fit_run){.stopped = v->list[i].stopped, .settled = v->list[i].settled};
-	return (struct fit_run){.settled = true};
-}
-
 static void largest_print(const struct varying *v, const struct card_model *card, uint64_t largest)
 {
-	struct fit_run end = value_end(v, largest);
+	const struct fit_run *end = &v->end;
 	char total[32], so_far[80] = "";
 
-	if (end.stopped)
-		snprintf(so_far, sizeof(so_far), ", as far as %u optimizer step%s%s", end.stopped,
-			 end.stopped == 1 ? "" : "s", end.settled ? "" : " (its memory was still rising)");
+	if (end->stopped)
+		snprintf(so_far, sizeof(so_far), ", as far as %u optimizer step%s%s", end->stopped,
+			 end->stopped == 1 ? "" : "s", end->settled ? "" : " (its memory was still rising)");
 	format_bytes(total, sizeof(total), (double)card->memory);
 	printf("  %-12s  %-10s  ", card->id, total);
 	if (largest < v->vary.from)
@@ -646,23 +677,26 @@ static int fit_varying(struct fit *f, json_t *to, struct err *e)
 	struct fit_search search = {value_ask, value_guess, &v};
 	int rc = fit_vary_parse(&v.vary, given.vary, e), status = EXIT_NOTHING;
 	json_t *list = json_array();
-	struct fit_run end;
 	uint64_t largest;
+	unsigned runs;
 
 	for (size_t i = 0; rc == 0 && i < f->n_cards; i++) {
 		v.card = f->card[i];
+		v.decides = false;
+		runs = f->runs.n;
+		v.end = (struct fit_run){.settled = true};
 		rc = fit_vary_largest(&v.vary, &search, &largest);
 		if (rc)
 			break;
-		end = value_end(&v, largest);
-		if (largest < v.vary.from || !end.settled)
+		if (largest < v.vary.from || !v.end.settled)
 			status = EXIT_FOUND;
 		if (!given.json)
 			largest_print(&v, v.card, largest);
 		json_array_append_new(list, JSON_OF(J_TEXT("gpu", v.card->id), J_BYTES("total", v.card->memory),
 						    J_INT_OR_NULL("largest", largest >= v.vary.from, largest),
-						    J_INT_OR_NULL("steps", end.stopped, end.stopped),
-						    J_BOOL("settled", end.settled)));
+						    J_INT("dry_runs", f->runs.n - runs),
+						    J_INT_OR_NULL("steps", v.end.stopped, v.end.stopped),
+						    J_BOOL("settled", v.end.settled)));
 	}
 	if (rc == 0)
 		JSON_ADD(to, J_VALUE("vary", JSON_OF(J_TEXT("name", v.vary.name), J_INT("from", v.vary.from),

@@ -71,7 +71,7 @@ char **fit_vary_words(const struct fit_vary *v, char *const *words, uint64_t val
 void fit_words_free(char **words);
 
 /* The largest value that fits: by doubling and halving, and where `guess` expects it. 0, with `from` - 1 when not even the first fits; or
- * what `ask` answered below 0. */
+ * what `ask` answered below 0 (with the first value, larger ones are asked before). */
 struct fit_search {
 	int (*ask)(void *of, uint64_t value, bool *fits);
 	uint64_t (*guess)(void *of, uint64_t most);	/* after two values or more; 0: nothing is expected */

@@ -161,15 +161,45 @@ static struct largest parts_on(const struct fit_sizes *s, const struct card_mode
 	return l;
 }
 
+static bool is_apart(const struct fit_sizes *s)
+{
+	unsigned doubts = 0;
+
+	for (size_t i = 0; i < s->n_growths; i++)
+		doubts |= s->growth[i].doubts;
+	return doubts & 1u << GROWTH_APART;
+}
+
+/* Of a batch of 1, libraries may do something else than of a large one: such recordings are left out, the smallest first. */
+static int compare_alike(struct fit_sizes *s, const struct fit_sized *list, size_t n)
+{
+	int rc;
+
+	for (;; n--) {
+		*s = (struct fit_sizes){.n = n};
+		memcpy(s->list, list, n * sizeof(*list));
+		rc = compare_all(s, &(struct err){0});
+		if (rc || n <= 2 || !is_apart(s))
+			return rc;
+		release_growth(s);
+		list++;
+	}
+}
+
 uint64_t fit_sizes_guess(const struct fit_sized *list, size_t n, const struct card_model *card, uint64_t most)
 {
-	struct fit_sizes s = {.n = n < GROWTH_SIZES_MAX ? n : GROWTH_SIZES_MAX};
+	struct fit_sized sorted[GROWTH_SIZES_MAX];
+	size_t old = n > GROWTH_SIZES_MAX ? n - GROWTH_SIZES_MAX : 0;
+	struct fit_sizes s;
 	struct largest l;
 	uint64_t guess = 0;
 
-	memcpy(s.list, list + (n - s.n), s.n * sizeof(*list));	/* the newest */
-	if (compare_all(&s, &(struct err){0}) == 0) {
+	memcpy(sorted, list + old, (n - old) * sizeof(*list));
+	xsort(sorted, n - old, sizeof(*sorted), by_size);
+	if (compare_alike(&s, sorted, n - old) == 0) {
 		l = parts_on(&s, card, most);
+		for (size_t i = 0; i < l.n; i++)
+			l.part[i].q.fall_back = true;	/* a dry run confirms it */
 		guess = largest_find(&l, 0);
 		free(l.part);
 	}

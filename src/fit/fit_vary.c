@@ -105,10 +105,14 @@ void fit_words_free(char **words)
 	free(words);
 }
 
+#define REFUSED 2			/* values that a program may fail with for another reason: batch normalization needs two samples */
+
 /* What is known: the largest value that fits, and the smallest that does not. 0: none yet. */
 struct bracket {
 	uint64_t good, bad;
-	unsigned tries;
+	uint64_t first;			/* that was tried, and with which the program ran */
+	unsigned tries, guesses;
+	unsigned wrong;			/* two for each guess that was outside of what was known by then */
 };
 
 static uint64_t half_way(const struct fit_vary *v, const struct bracket *b)
@@ -118,32 +122,52 @@ static uint64_t half_way(const struct fit_vary *v, const struct bracket *b)
 	return b->good > v->to / 2 ? v->to : 2 * b->good;
 }
 
-/* Every third step is half of the way, in case what is expected is far off. */
-static uint64_t next_value(const struct fit_vary *v, const struct fit_search *s, const struct bracket *b)
+/* Near a guess that is refuted already: the first step beyond is 1, which ends the search if the guess was right, each further one goes farther. */
+static uint64_t beside(const struct fit_vary *v, struct bracket *b, bool above)
 {
-	uint64_t last = b->bad ? b->bad - 1 : v->to, guess = 0;
+	uint64_t middle = half_way(v, b), far = 1ull << b->wrong;
+
+	b->wrong += b->wrong < 32 ? 2 : 0;
+	if (above)
+		return b->good + far < middle ? b->good + far : middle;
+	return middle + far < b->bad ? b->bad - far : middle;
+}
+
+/* Every third guess is half of the way instead, in case what is expected is far off. */
+static uint64_t next_value(const struct fit_vary *v, const struct fit_search *s, struct bracket *b)
+{
+	uint64_t last = b->bad ? b->bad - 1 : v->to, guess;
 
 	if (!b->tries)
-		return v->from;
-	if (b->tries > 1 && b->tries % 3)
-		guess = s->guess(s->of, last);
-	if (!guess)
+		return b->first;
+	guess = b->tries > 1 ? s->guess(s->of, v->to) : 0;
+	if (guess && guess <= b->good)
+		return beside(v, b, true);
+	if (guess > last)
+		return beside(v, b, false);
+	if (!guess || ++b->guesses % 3 == 0)
 		guess = half_way(v, b);
 	return guess <= b->good ? b->good + 1 : guess > last ? last : guess;
 }
 
 int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint64_t *largest)
 {
-	struct bracket b = {.tries = 0};
+	struct bracket b = {.first = v->from};
+	unsigned refused = 0;
 	int rc = 0;
 
-	for (; rc >= 0 && b.good < v->to && b.bad != v->from && b.good + 1 != b.bad; b.tries++) {
+	while (rc >= 0 && b.good < v->to && b.bad != b.first && b.good + 1 != b.bad) {
 		uint64_t value = next_value(v, s, &b);
 		bool fits = false;
 
 		rc = s->ask(s->of, value, &fits);
-		if (rc >= 0)
+		if (rc >= 0) {
 			*(fits ? &b.good : &b.bad) = value;
+			b.tries++;
+		} else if (!b.tries && value <= v->to / 2 && refused++ < REFUSED) {
+			b.first = 2 * value;
+			rc = 0;
+		}
 	}
 	*largest = b.good ? b.good : v->from - 1;
 	return rc < 0 ? rc : 0;

@@ -47,17 +47,24 @@ class Bench:
         done = self.cuwhy("fit", "--json", "--no-remedies", "--gpu", "%dMiB" % (self.args.card * 1024), "--vary",
                           "%s=1..%d" % (option.lstrip("-"), default), "--", sys.executable, os.path.join(self.args.folder, file))
         cards = json.loads(done.stdout).get("vary", {}).get("cards") or [{}]
-        return cards[0].get("largest")
+        return cards[0].get("largest"), cards[0].get("dry_runs")
 
     def follow(self, file, option, default):
         """(right, what was said and what came of it, the size)"""
+        try:
+            return self.followed(file, option, default)
+        except subprocess.TimeoutExpired as e:
+            return False, "no size in %d s: cuwhy %s" % (LIMIT, e.cmd[1]), None
+
+    def followed(self, file, option, default):
         status, verdict = self.run(file, option, default)
         if status == 0:
             return None, "fits with %d" % default, None
         fits = verdict.get("memory", {}).get("fits") or {}
         size, how = fits.get("size"), "named"
         if not size:
-            size, how = self.vary(file, option, default), "found by fit --vary (verdict: %s, %s %%)" % (verdict["cause"], fits.get("percent"))
+            (size, n), how = self.vary(file, option, default), "found by fit --vary (verdict: %s, %s %%)" % (verdict["cause"], fits.get("percent"))
+            how += ", %s dry runs" % n
         if not size:
             return False, "no size: %s, %s" % (verdict["cause"], how), None
         runs, more = (self.run(file, option, n)[0] == 0 for n in (size, size + 1))

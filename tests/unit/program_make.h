@@ -22,7 +22,7 @@ struct program {
 	struct { uint64_t addr, size, page; } range[64];	/* reserved for expandable segments */
 	size_t ranges;
 	uint32_t lines[4];		/* sites of blocks, at lines of their own */
-	uint32_t parameter_site, gradient_site, state_site;	/* by PyTorch's own code */
+	uint32_t parameter_site, gradient_site, state_site, convolution_site;	/* by PyTorch's own code */
 	struct card card;
 	struct allocator *a;
 	struct allocator_driver real;
@@ -137,6 +137,10 @@ static inline void program_begin(struct program *p, const char *version, const c
 	p->mm.site[p->gradient_site].flags = CW_SITE_BACKWARD;
 	p->state_site = mm_site(
 		&p->mm, tb_stack(&p->mm.b, "/usr/lib/python3/site-packages/torch/optim/adam.py:5:_init_group", NULL), 0,
+		CW_MEM_TORCH, 0);
+	p->convolution_site = mm_site(
+		&p->mm,
+		tb_stack(&p->mm.b, "/usr/lib/python3/site-packages/torch/nn/modules/conv.py:5:_conv_forward", NULL), 0,
 		CW_MEM_TORCH, 0);
 	p->block_site = p->lines[0];
 	p->page_site = mm_site(&p->mm, 0, 0, CW_MEM_VMM, 0);

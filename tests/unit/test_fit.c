@@ -64,6 +64,7 @@ static void words__have_the_value_where_the_program_expects_it(void **state)
 struct card_of_test {
 	uint64_t limit;			/* the largest value that fits */
 	uint64_t off;			/* by how much the guess is, at most */
+	int64_t bias;			/* by how much it always is */
 	unsigned asked;
 };
 
@@ -82,6 +83,7 @@ static uint64_t guess_card(void *of, uint64_t most)
 	uint64_t guess = c->limit + roll((uint32_t)(2 * c->off + 1));
 
 	guess = guess > c->off ? guess - c->off : 0;
+	guess = c->bias >= 0 || guess > (uint64_t)-c->bias ? guess + (uint64_t)c->bias : 1;
 	return guess < most ? guess : most;
 }
 
@@ -102,6 +104,22 @@ static void largest__is_found_for_every_limit(void **state)
 	}
 }
 
+/* A library that needs less where memory is short, each time: the guess stays wrong. */
+static void largest__is_found_soon_beside_a_guess_that_stays_wrong(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		struct fit_vary v = {.from = 1, .to = 4096};
+		struct card_of_test c = {.limit = 1 + roll(4095), .bias = (int64_t)roll(200) - 100};
+		struct fit_search s = {ask_card, guess_card, &c};
+		uint64_t largest;
+
+		assert_int_equal(fit_vary_largest(&v, &s, &largest), 0);
+		assert_int_equal(largest, c.limit);
+		assert_true(c.asked <= 20);
+	}
+}
+
 static int ask_nobody(void *of, uint64_t value, bool *fits)
 {
 	(void)of;
@@ -118,6 +136,26 @@ static void largest__ends_with_a_program_that_fails(void **state)
 
 	(void)state;
 	assert_int_equal(fit_vary_largest(&v, &s, &largest), -EIO);
+}
+
+/* Batch normalization with a batch of 1. */
+static int ask_from_two(void *of, uint64_t value, bool *fits)
+{
+	return value < 2 ? -EIO : ask_card(of, value, fits);
+}
+
+static void largest__is_found_where_the_program_refuses_the_first(void **state)
+{
+	(void)state;
+	for (uint64_t limit = 0; limit <= 40; limit++) {
+		struct fit_vary v = {.from = 1, .to = 40};
+		struct card_of_test c = {.limit = limit};
+		struct fit_search s = {ask_from_two, guess_card, &c};
+		uint64_t largest;
+
+		assert_int_equal(fit_vary_largest(&v, &s, &largest), 0);
+		assert_int_equal(largest, limit < 2 ? 0 : limit);
+	}
 }
 
 static void cards__are_in_the_table_once(void **state)
@@ -225,7 +263,9 @@ int main(void)
 		cmocka_unit_test(vary__is_a_name_and_two_numbers),
 		cmocka_unit_test(words__have_the_value_where_the_program_expects_it),
 		cmocka_unit_test(largest__is_found_for_every_limit),
+		cmocka_unit_test(largest__is_found_soon_beside_a_guess_that_stays_wrong),
 		cmocka_unit_test(largest__ends_with_a_program_that_fails),
+		cmocka_unit_test(largest__is_found_where_the_program_refuses_the_first),
 		cmocka_unit_test(cards__have_the_names_that_people_type),
 		cmocka_unit_test(cards__are_in_the_table_once),
 		cmocka_unit_test(remedy__fits_if_what_still_grows_does_so_for_long),

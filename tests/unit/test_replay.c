@@ -246,6 +246,49 @@ static void what_if__a_smaller_card_fails_at_the_third_request(void **state)
 }
 
 /* Every second of blocks of 12 MiB is freed, and one of 40 MiB is asked for: only expandable segments have it without more memory. */
+static struct replay_answer ask_convolution(const struct replay *r, uint64_t total, bool fall_back)
+{
+	struct replay_question q = replay_same(r);
+	struct replay_answer a;
+
+	q.total = total;
+	q.fall_back = fall_back;
+	replay_ask(r, &q, &a);
+	return a;
+}
+
+/* An output of 100 MiB, a workspace of 200 MiB that is freed at once, and another output. */
+static void what_if__a_convolution_does_without_a_workspace(void **state)
+{
+	uint64_t context = 64 * MIB;
+	struct replay_answer a;
+	struct program p;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", TOTAL);
+	p.block_site = p.convolution_site;
+	program_alloc(&p, 100 * MIB, 0);
+	program_free(&p, program_alloc(&p, 200 * MIB, 0));
+	program_alloc(&p, 100 * MIB, 0);
+	r = program_replay(&p);
+	a = ask_convolution(r, context + 250 * MIB, false);
+	assert_false(a.fits);
+	assert_true(a.doubts & 1u << REPLAY_FALLBACK);
+	a = ask_convolution(r, context + 250 * MIB, true);
+	assert_true(a.fits);
+	assert_true(a.doubts & 1u << REPLAY_FALLBACK);
+	assert_true(a.peak_allocated == 200 * MIB);
+	a = ask_convolution(r, context + 150 * MIB, true);	/* its output is no workspace */
+	assert_false(a.fits);
+	assert_int_equal(a.failure.request, 100 * MIB);
+	a = ask_convolution(r, TOTAL, true);
+	assert_true(a.fits);
+	assert_int_equal(a.doubts & 1u << REPLAY_FALLBACK, 0);
+	replay_free(r);
+	program_end(&p);
+}
+
 static void what_if__expandable_segments_close_gaps(void **state)
 {
 	struct allocator_block *piece[10];
@@ -521,6 +564,7 @@ int main(void)
 		cmocka_unit_test(start__a_question_that_the_past_decides_is_in_doubt),
 		cmocka_unit_test(start__a_peak_before_it_is_a_doubt_on_a_smaller_card),
 		cmocka_unit_test(what_if__a_smaller_card_fails_at_the_third_request),
+		cmocka_unit_test(what_if__a_convolution_does_without_a_workspace),
 		cmocka_unit_test(what_if__expandable_segments_close_gaps),
 		cmocka_unit_test(what_if__memory_of_others_takes_room),
 		cmocka_unit_test(what_if__sizes_that_were_not_recorded_are_an_interval),

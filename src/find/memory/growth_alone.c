@@ -10,30 +10,6 @@
 #include "find/memory/growth.h"
 #include "find/memory/replay_steps.h"
 
-/* Sizes of what stays, ascending: a gradient is as large as its parameter, and autocast keeps copies of half their size. */
-struct sizes {
-	uint32_t *list;
-	size_t n;
-};
-
-static bool is_fixed(const struct step *s)
-{
-	return s->purpose == KIND_PARAMETERS || s->purpose == KIND_LOADED || s->purpose == KIND_OPTIMIZER ||
-	       s->purpose == KIND_GRADIENTS || s->purpose == KIND_WORKSPACES;
-}
-
-static int by_units(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static bool has_size(const struct sizes *s, uint32_t units)
-{
-	return s->n && bsearch(&units, s->list, s->n, sizeof(*s->list), by_units);
-}
-
 /* The step, plus one, in which each block was freed last. */
 static size_t *freed_last(const struct replay *r)
 {
@@ -85,32 +61,35 @@ static bool divides(const struct step *s, uint64_t size)
 	return !size || bytes / size * size + STEP_UNIT > bytes;
 }
 
-static enum growth_alone about(const struct step *s, const struct sizes *fixed, uint64_t size)
+/* Autocast keeps copies of parameters of half their size. */
+static enum growth_alone about(const struct step *s, const struct step_sizes *fixed, uint64_t size)
 {
 	uint32_t units = step_units(step_asked(s));
 
-	if (is_fixed(s))
+	if (step_stays(s))
 		return GROWTH_STAYS;
-	if (s->purpose == KIND_GRAPHS || !divides(s, size) || (s->purpose == KIND_BACKWARD && has_size(fixed, units)) ||
-	    (s->purpose == KIND_ACTIVATIONS && has_size(fixed, 2 * units)))
+	if (s->purpose == KIND_GRAPHS || !divides(s, size) ||
+	    (s->purpose == KIND_BACKWARD && step_sizes_have(fixed, units)) ||
+	    (s->purpose == KIND_ACTIVATIONS && step_sizes_have(fixed, 2 * units)))
 		return GROWTH_MAY;
 	return GROWTH_GROWS;
 }
 
-static struct sizes fixed_sizes(const struct replay *r)
+/* Sizes of all that is no workspace by its manners. */
+static struct step_sizes sizes_of_tensors(const struct replay *r)
 {
-	struct sizes s = {xcalloc(r->n + 1, sizeof(*s.list)), 0};
+	struct step_sizes s = {xcalloc(r->n + 1, sizeof(*s.list)), 0};
 
 	for (size_t i = 0; i < r->n; i++)
-		if (r->step[i].kind == STEP_ALLOC && is_fixed(&r->step[i]))
+		if (r->step[i].kind == STEP_ALLOC && !step_like_workspace(r, i))
 			s.list[s.n++] = step_units(step_asked(&r->step[i]));
-	xsort(s.list, s.n, sizeof(*s.list), by_units);
+	step_sizes_sort(&s);
 	return s;
 }
 
 void growth_init_alone(struct growth *g, const struct replay *r, uint64_t size, size_t turn)
 {
-	struct sizes fixed = fixed_sizes(r);
+	struct step_sizes fixed = steps_that_stay(r), tensors = sizes_of_tensors(r);
 	size_t *freed = freed_last(r), first = first_activation(r);
 	struct map of_turn = requests_since(r, turn);
 
@@ -128,9 +107,13 @@ void growth_init_alone(struct growth *g, const struct replay *r, uint64_t size, 
 		if (s->purpose == KIND_OTHER && (i < first || freed[s->block] <= i) &&
 		    map_find(&of_turn, request_hash(s), same_request, r->step, s) == MAP_NONE)
 			g->alone[g->n] = GROWTH_MAY;
+		if (g->alone[g->n] == GROWTH_GROWS && step_like_workspace(r, i) &&
+		    !step_sizes_have(&tensors, step_units(step_asked(s))))
+			g->alone[g->n] = GROWTH_MAY;
 		g->n++;
 	}
 	free(fixed.list);
+	free(tensors.list);
 	free(freed);
 	map_release(&of_turn);
 }

@@ -24,6 +24,7 @@
 #define MIB	   ((uint64_t)1 << 20)
 #define PAGE	   (2 * MIB)		/* the driver's: an allocation takes whole ones */
 #define UNSPLIT	   MIB			/* a large block may be this much larger than its request */
+#define TINY	   2			/* units: counters that a kernel has beside its workspace */
 #define NEWEST	   99			/* of an unknown release: taken for the newest one */
 
 const char *replay_doubt_text(enum replay_doubt doubt)
@@ -316,6 +317,31 @@ static void play_outside(struct what_if *w, size_t i)
 	w->card.free = room - taken;
 }
 
+/* Where cuDNN's workspace does not fit, PyTorch takes an algorithm that needs less: it is no error. */
+static bool may_fall_back(const struct replay *r, uint32_t stack)
+{
+	const struct cw_stack *s = stack ? trace_stack(r->trace, stack) : NULL;
+
+	for (uint32_t i = 0; s && i < s->n; i++)
+		if (str_ends(trace_string(r->trace, s->frame[i].file), "torch/nn/modules/conv.py"))
+			return true;
+	return false;
+}
+
+/* Freed before anything else was asked for. */
+static bool is_brief(const struct replay *r, size_t step)
+{
+	size_t i = step + 1;
+
+	while (i < r->n && r->step[i].kind != STEP_ALLOC && r->step[i].kind != STEP_OOM) {
+		const struct step *s = &r->step[i++];
+
+		if ((s->kind == STEP_FREE || s->kind == STEP_FREE_LATER) && s->block == r->step[step].block)
+			return true;
+	}
+	return false;
+}
+
 static void play_ask(struct what_if *w, size_t i, bool least)
 {
 	struct playing *p = &w->playing;
@@ -323,7 +349,9 @@ static void play_ask(struct what_if *w, size_t i, bool least)
 	uint64_t size = least ? step_least(s) : step_asked(s);
 	struct allocator_block *b = play_alloc(p, s, size);
 
-	if (!b) {
+	if (!b && w->q->fall_back && s->kind == STEP_ALLOC && is_brief(p->r, i) && may_fall_back(p->r, s->stack)) {
+		w->answer->doubts |= 1u << REPLAY_FALLBACK;
+	} else if (!b) {
 		fail_at(w, i, size);
 	} else if (s->kind == STEP_OOM) {
 		w->answer->doubts |= 1u << REPLAY_BEYOND;
@@ -478,17 +506,6 @@ static void ask_unsure(const struct replay *r, const struct replay_question *q, 
 		a->doubts |= 1u << REPLAY_CARD;
 }
 
-/* Where cuDNN's workspace does not fit, PyTorch takes an algorithm that needs less: it is no error. */
-static bool may_fall_back(const struct replay *r, uint32_t stack)
-{
-	const struct cw_stack *s = stack ? trace_stack(r->trace, stack) : NULL;
-
-	for (uint32_t i = 0; s && i < s->n; i++)
-		if (str_ends(trace_string(r->trace, s->frame[i].file), "torch/nn/modules/conv.py"))
-			return true;
-	return false;
-}
-
 /* The card has room for all that PyTorch had reserved when the events begin. */
 static bool start_has_room(const struct replay *r, const struct replay_question *q)
 {
@@ -640,14 +657,15 @@ const struct replay_facts *replay_facts(const struct replay *r)
 	return &r->facts;
 }
 
-/* Freed before anything else was asked for. */
-static bool is_brief(const struct replay *r, size_t step)
+bool step_like_workspace(const struct replay *r, size_t step)
 {
-	size_t i = step + 1;
+	if (step_asked(&r->step[step]) % MIB)
+		return false;
+	for (size_t i = step + 1; i < r->n; i++) {
+		const struct step *s = &r->step[i];
 
-	while (i < r->n && r->step[i].kind != STEP_ALLOC && r->step[i].kind != STEP_OOM) {
-		const struct step *s = &r->step[i++];
-
+		if ((s->kind == STEP_ALLOC || s->kind == STEP_OOM) && s->units > TINY)
+			return false;
 		if ((s->kind == STEP_FREE || s->kind == STEP_FREE_LATER) && s->block == r->step[step].block)
 			return true;
 	}

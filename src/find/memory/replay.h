@@ -66,6 +66,7 @@ struct replay_question {
 	uint64_t total;			/* the card's memory */
 	int64_t outside_more;		/* how much more would be in use besides PyTorch's memory */
 	uint64_t unsure;		/* by how much that may be wrong */
+	bool fall_back;			/* convolutions do without a workspace that does not fit: the least that they need is not known */
 };
 
 struct replay_failure {

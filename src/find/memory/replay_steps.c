@@ -114,6 +114,34 @@ static struct step *step_add(struct reading *g, enum step_kind kind)
 	return &r->step[r->n++];
 }
 
+static int by_units(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void step_sizes_sort(struct step_sizes *s)
+{
+	xsort(s->list, s->n, sizeof(*s->list), by_units);
+}
+
+struct step_sizes steps_that_stay(const struct replay *r)
+{
+	struct step_sizes s = {xcalloc(r->n + 1, sizeof(*s.list)), 0};
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->step[i].kind == STEP_ALLOC && step_stays(&r->step[i]))
+			s.list[s.n++] = step_units(step_asked(&r->step[i]));
+	step_sizes_sort(&s);
+	return s;
+}
+
+bool step_sizes_have(const struct step_sizes *s, uint32_t units)
+{
+	return s->n && bsearch(&units, s->list, s->n, sizeof(*s->list), by_units);
+}
+
 static void act_add(struct reading *g, enum act_kind kind, uint64_t addr, uint64_t size)
 {
 	struct replay *r = g->r;

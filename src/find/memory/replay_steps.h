@@ -94,6 +94,25 @@ static inline uint64_t step_asked(const struct step *s)
 	return step_size(s) - (uint64_t)s->slack * STEP_UNIT;
 }
 
+/* It is as large with any batch. */
+static inline bool step_stays(const struct step *s)
+{
+	return s->purpose == KIND_PARAMETERS || s->purpose == KIND_LOADED || s->purpose == KIND_OPTIMIZER ||
+	       s->purpose == KIND_GRADIENTS || s->purpose == KIND_WORKSPACES;
+}
+
+/* Freed before anything else of size was asked for, and of whole MiB: workspaces, and partial sums, of which there are as many as the GPU has room for. */
+bool step_like_workspace(const struct replay *r, size_t step);
+
+/* Sizes of all that does, ascending: a gradient is as large as its parameter. Free the list. */
+struct step_sizes {
+	uint32_t *list;			/* units */
+	size_t n;
+};
+struct step_sizes steps_that_stay(const struct replay *r);
+void step_sizes_sort(struct step_sizes *s);
+bool step_sizes_have(const struct step_sizes *s, uint32_t units);
+
 /* Fills in the steps, the acts and the start. Anybody may have written the events: nothing in them is trusted. */
 int steps_read(struct replay *r, const void *bytes, size_t len, int device, struct err *e);
 void steps_release(struct replay *r);

@@ -2,16 +2,19 @@
  * What a program would have gone on with (see replay_turn.h).
  *
  * The requests just before the failure are looked for earlier in the recording: where as many as possible came in the same order,
- * the loop had got as far as now, one or several turns ago. What it did from there on, up to the failure, is a whole turn.
+ * the loop had got as far as now, one or several turns ago. What it did from there on, up to the failure, is a whole turn. If batches differ, only
+ * the lines are the same, and what is left of the turn has other sizes.
  * At the end of a recording without a failure, the same is looked for among requests of any size.
  */
 #include "find/memory/replay_turn.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "find/memory/replay_steps.h"
+#include "find/memory/turn_sizes.h"
 
 #define NONE  SIZE_MAX
 #define TURNS 3		/* in the first ones, what is left of the turns before still moves; `cuwhy fit` waits for as many */
@@ -25,6 +28,11 @@ struct turning {
 	size_t *at;			/* per step: its place in `seq`, NONE: not in it */
 	size_t then;			/* in `seq`: where the loop had got as far as at the failure */
 	size_t same;			/* so many before both are the same */
+	struct turn_sizes sizes;	/* if the turn then had another batch */
+	bool other;			/* it had */
+	bool differed;			/* and so had the one before that: what was told of one from the other could have been wrong */
+	size_t begin;			/* in `seq`: where the turn that failed began; NONE: not known */
+	size_t next;			/* in `out`: where the turn after it begins */
 	struct step *out;
 	size_t n_out, cap_out;
 	uint32_t blocks;
@@ -113,22 +121,167 @@ static size_t *same_before(const struct turning *w, bool (*equal)(const struct s
 	return same;
 }
 
-static bool find_turn(struct turning *w)
+/* Where the loop had got as far, with requests that are `equal` before; the latest of equals. */
+static bool find_then(struct turning *w, const size_t *same, bool (*is_then)(const struct turning *, const struct step *))
 {
-	const struct step *failed = &w->r->step[w->oom];
-	size_t *same = same_before(w, same_request);
-
 	w->then = NONE;
-	for (size_t k = 1; k < w->n; k++) {	/* the latest of equals */
-		const struct step *s = &w->r->step[w->seq[w->n - k]];
-
-		if (step_asked(s) == step_size(failed) && same[k] > w->same) {
+	w->same = 0;
+	for (size_t k = 1; k < w->n; k++)
+		if (same[k] > w->same && is_then(w, &w->r->step[w->seq[w->n - k]])) {
 			w->then = w->n - k;
 			w->same = same[k];
 		}
-	}
-	free(same);
 	return w->then != NONE;
+}
+
+static bool of_failed_size(const struct turning *w, const struct step *s)
+{
+	return step_asked(s) == step_size(&w->r->step[w->oom]);
+}
+
+/* What comes next is known by what came before: in backward, the failure's own line is not the one that requests have. */
+static bool of_any_size(const struct turning *w, const struct step *s)
+{
+	(void)w;
+	(void)s;
+	return true;
+}
+
+/* Of the loop that has turned since `then`: an inner one began later, an outer one earlier. */
+static void find_begin(struct turning *w, const struct turn_began *began)
+{
+	w->begin = NONE;
+	for (size_t i = 0; i < began->n; i++) {
+		size_t at = w->then;
+
+		while (at < w->n && w->seq[at] < began->step[i])
+			at++;
+		if (at > w->then && (w->begin == NONE || at < w->begin))
+			w->begin = at;
+	}
+}
+
+/* Pairs of the turn of which `failed` is the next request, and of the one a turn before. */
+static void learn_sizes(const struct turning *w, struct turn_sizes *s, size_t begin, size_t end, const struct step *failed)
+{
+	size_t period = w->n - w->then;
+
+	*s = (struct turn_sizes){.n = 0};
+	for (size_t i = begin; i < end; i++)
+		turn_sizes_add(s, &w->r->step[w->seq[i - period]], &w->r->step[w->seq[i]]);
+	turn_sizes_add(s, &w->r->step[w->seq[end - period]], failed);
+	turn_sizes_learn(s, w->r);
+}
+
+#define ALIKE	 50		/* one part in so many */
+#define GUESSED	 10		/* likewise, of lines of which nothing was seen: an output, a loss */
+#define DIFFERS 0.1		/* batches of two turns do, by that part */
+
+/* The rest of a turn, in units: told from that of the turn before. */
+struct rest {
+	uint64_t told, unsure, guessed;
+	uint64_t was;			/* of the last whole turn */
+};
+
+/* The last two whole turns had other batches, and asked for as much there. */
+static bool is_constant(const struct turning *w, size_t i)
+{
+	const struct step *step = w->r->step;
+	size_t period = w->n - w->then;
+
+	return w->differed && i >= period && step_asked(&step[w->seq[i]]) == step_asked(&step[w->seq[i - period]]);
+}
+
+/* Place `i` of the last whole turn in the turn to come: told from what it asked for there, or `back` requests earlier. */
+static struct turn_size size_to_come(const struct turning *w, const struct turn_sizes *s, size_t i, size_t back)
+{
+	if (is_constant(w, i))
+		return (struct turn_size){.units = step_units(step_asked(&w->r->step[w->seq[i]]))};
+	return turn_sizes_of(s, w->r, w->seq[i - back]);
+}
+
+/* False: some of it cannot be told. */
+static bool rest_tell(struct rest *x, const struct turning *w, const struct turn_sizes *s, size_t back)
+{
+	*x = (struct rest){.told = 0};
+	for (size_t i = w->then + 1; i < w->begin; i++) {
+		struct turn_size size = size_to_come(w, s, i, back);
+
+		if (!size.units)
+			return false;
+		x->told += size.units;
+		x->unsure += size.unsure;
+		x->guessed += size.guessed;
+		x->was += step_units(step_asked(&w->r->step[w->seq[i]]));
+	}
+	return true;
+}
+
+/* The last whole turn, had its sizes been told in this way from the one before: as they were? True as well if it is the first one. */
+static bool was_right_before(struct turning *w)
+{
+	size_t period = w->n - w->then;
+	struct turn_sizes s;
+	struct rest x;
+	bool right;
+
+	if (w->begin < 2 * period || w->begin - period < w->n - w->same)
+		return true;
+	learn_sizes(w, &s, w->begin - period, w->then, &w->r->step[w->seq[w->then]]);
+	w->differed = fabs(s.ratio - 1) > DIFFERS;
+	right = rest_tell(&x, w, &s, period) && (x.told > x.was ? x.told - x.was : x.was - x.told) <= x.was / ALIKE;
+	turn_sizes_release(&s);
+	return right;
+}
+
+/* All that is to come of the turn can be told. */
+static bool tell_sizes(struct turning *w)
+{
+	struct rest x;
+
+	if (w->begin == NONE || w->same < w->n - w->begin)
+		return false;
+	learn_sizes(w, &w->sizes, w->begin, w->n, &w->r->step[w->oom]);
+	w->other = true;
+	return was_right_before(w) && rest_tell(&x, w, &w->sizes, 0) && x.unsure <= x.told / ALIKE &&
+	       (w->differed || x.guessed <= x.told / GUESSED);
+}
+
+/* So many of the last requests are of turns of that loop: all since the first of them. */
+static size_t looped(const struct turning *w, const size_t *lines)
+{
+	size_t k = w->n - w->then;
+
+	return lines[k] + k;
+}
+
+/* A turn of the loop that has made `most` of the last requests, the same as now as far as this one has got: up to its beginning, or to where
+ * another line asked. Within a turn, an inner loop may ask for the same again and again. */
+static bool find_same_turn(struct turning *w, const struct turn_began *began, const size_t *requests,
+			   const size_t *lines, size_t most)
+{
+	size_t k;
+
+	if (!find_then(w, requests, of_failed_size) || looped(w, lines) < most)
+		return false;
+	k = w->n - w->then;
+	find_begin(w, began);
+	return w->same >= k || w->same == lines[k] || (w->begin != NONE && w->same >= w->n - w->begin);
+}
+
+static bool find_turn(struct turning *w, const struct turn_began *began)
+{
+	size_t *requests = same_before(w, same_request), *lines = same_before(w, same_line);
+	bool found = find_then(w, lines, of_any_size);
+
+	if (found && !find_same_turn(w, began, requests, lines, looped(w, lines))) {
+		find_then(w, lines, of_any_size);
+		find_begin(w, began);
+		found = tell_sizes(w);
+	}
+	free(requests);
+	free(lines);
+	return found;
 }
 
 static struct step *put(struct turning *w, const struct step *s)
@@ -151,14 +304,26 @@ static void let_go(struct turning *w, size_t made)
 	w->gone[made] = true;
 }
 
+/* Steps from there on belong to the turn that failed. */
+static size_t begin_step(const struct turning *w)
+{
+	return w->begin < w->n ? w->seq[w->begin] : w->oom;
+}
+
 /* It replaces what the line made a turn ago, if that is still there: as a variable does. */
 static void ask_again(struct turning *w, size_t i)
 {
 	const struct step *s = &w->r->step[i];
+	struct step *again;
 
 	if (!w->freed[i] && (is_once(w, i) || s->purpose == KIND_PARAMETERS || s->purpose == KIND_LOADED))
 		return;
-	put(w, s)->block = w->blocks;
+	again = put(w, s);
+	again->block = w->blocks;
+	if (w->other && i < begin_step(w)) {
+		again->units = size_to_come(w, &w->sizes, w->at[i], 0).units;
+		again->slack = 0;
+	}
 	w->again[i] = ++w->blocks;
 	if (!w->freed[i])
 		let_go(w, i);
@@ -187,6 +352,8 @@ static void go_on(struct turning *w)
 	for (size_t i = w->seq[w->then] + 1; i < w->oom; i++) {
 		const struct step *s = &r->step[i];
 
+		if (i == begin_step(w))
+			w->next = w->n_out;
 		if (s->kind == STEP_ALLOC)
 			ask_again(w, i);
 		else if (s->kind == STEP_FREE || s->kind == STEP_FREE_LATER)
@@ -194,6 +361,8 @@ static void go_on(struct turning *w)
 		else if (s->kind == STEP_EMPTY || s->kind == STEP_POOL)
 			put(w, s);
 	}
+	if (begin_step(w) == w->oom)
+		w->next = w->n_out;
 }
 
 static void turning_init(struct turning *w)
@@ -218,10 +387,12 @@ static void turning_release(struct turning *w)
 	free(w->again);
 	free(w->gone);
 	free(w->more);
+	turn_sizes_release(&w->sizes);
 }
 
-/* The request, and the turn after it up to the same request, which is left to fail once more. */
-static struct replay *one_turn(const struct replay *r, size_t *turn)
+/* The request, and the turn after it up to the same request, which is left to fail once more. `next`: where that turn begins. */
+static struct replay *one_turn(const struct replay *r, const struct turn_began *began, size_t *turn,
+			       struct turn_began *next)
 {
 	struct turning w = {.r = r, .oom = find_oom(r)};
 	struct replay *out = NULL;
@@ -231,7 +402,7 @@ static struct replay *one_turn(const struct replay *r, size_t *turn)
 		return NULL;
 	turning_init(&w);
 	read_blocks(&w);
-	if (find_turn(&w)) {
+	if (find_turn(&w, began)) {
 		*turn = w.seq[w.then];
 		for (size_t i = 0; i < w.oom; i++)
 			put(&w, &r->step[i]);
@@ -241,19 +412,21 @@ static struct replay *one_turn(const struct replay *r, size_t *turn)
 		asked->block = w.asked = w.blocks++;
 		go_on(&w);
 		put(&w, &r->step[w.oom]);
+		*next = (struct turn_began){.step = {w.next}, .n = w.begin != NONE};
 		out = replay_of_steps(r, w.out, w.n_out, w.blocks);
 	}
 	turning_release(&w);
 	return out;
 }
 
-struct replay *replay_completed(const struct replay *r, size_t *turn)
+struct replay *replay_completed(const struct replay *r, const struct turn_began *began, size_t *turn)
 {
-	struct replay *last = one_turn(r, turn), *next;
+	struct turn_began at = *began;
+	struct replay *last = one_turn(r, &at, turn, &at), *next;
 	size_t again;
 
 	for (int i = 1; last && i < TURNS; i++) {
-		next = one_turn(last, &again);
+		next = one_turn(last, &at, &again, &at);
 		replay_free(last);
 		last = next;
 	}

@@ -11,11 +11,19 @@
 
 #include <stdbool.h>
 
+#include "cuwhy/format.h"
 #include "find/memory/replay.h"
 
+/* Where the turn began in which it ran out of memory: of each loop around the failure, the first step of this turn that is known. */
+struct turn_began {
+	size_t step[CW_LOOP_TURNS];
+	size_t n;			/* 0: not known */
+};
+
 /* The recording with the request that failed, and whole turns of the loop after it, which must have turned before. `turn` is the step with which
- * the last recorded turn begins. NULL: it ran out of memory more than once, or that turn was not found. Free it with replay_free. */
-struct replay *replay_completed(const struct replay *r, size_t *turn);
+ * the last recorded turn begins. Where the batches differ, what is still to come has the sizes of the turn that failed (turn_sizes.h). NULL: it
+ * ran out of memory more than once, that turn was not found, or the sizes cannot be told. Free it with replay_free. */
+struct replay *replay_completed(const struct replay *r, const struct turn_began *began, size_t *turn);
 
 /* What the last turns of the loop have left behind: each of them asked for the same in the same order, of other sizes perhaps. */
 struct turns_left {

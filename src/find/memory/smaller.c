@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "find/memory/growth.h"
 #include "find/memory/largest.h"
 #include "find/memory/leftovers.h"
 #include "find/memory/replay_steps.h"
 #include "find/memory/replay_turn.h"
+#include "find/memory/turns.h"
 #include "find/failure/place.h"
 #include "read/recording/trace.h"
 
@@ -33,8 +35,77 @@ static const struct cw_failure *failure_of(const struct replay *r)
 	return found;
 }
 
+/* Is the block of the same turn of loop `at`, in the same turns of the loops around it? */
+static bool in_same_turn(const struct turn *block, size_t n, const struct turn *now, size_t n_now, size_t at)
+{
+	if (n < n_now - at)
+		return false;
+	block += n - (n_now - at);
+	for (size_t i = 0; i < n_now - at; i++)
+		if (block[i].number != now[at + i].number || block[i].turn != now[at + i].turn)
+			return false;
+	return true;
+}
+
+/* The step in which each piece, by its index, was allocated; SIZE_MAX: it is not among them. */
+static size_t *steps_of_pieces(const struct replay *r, const struct pieces *p)
+{
+	size_t *step = xcalloc(p->n + 1, sizeof(*step));
+
+	for (size_t i = 0; i < p->n; i++)
+		step[i] = SIZE_MAX;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct piece *at = r->step[i].kind == STEP_ALLOC ? pieces_at(p, r->step[i].addr) : NULL;
+
+		if (at && at->addr == r->step[i].addr)
+			step[at - p->list] = i;
+	}
+	return step;
+}
+
+/* In backward, a thread without Python frames failed: it is in the turn in which the newest tensors were made. */
+static size_t turns_at(const struct replay *r, const struct moment *m, const struct cw_failure *f, struct turn *now)
+{
+	size_t n = turns_of_failure(r->trace, f, now), n_newer;
+	struct turn newer[CW_LOOP_TURNS];
+	uint64_t newest = 0;
+
+	if (n)
+		return n;
+	for (size_t i = 0; i < m->torch.n; i++) {
+		n_newer = m->torch.list[i].ticks > newest ? turns_of_piece(r->trace, &m->torch.list[i], newer) : 0;
+		if (n_newer) {
+			newest = m->torch.list[i].ticks;
+			n = n_newer;
+			memcpy(now, newer, sizeof(newer));
+		}
+	}
+	return n;
+}
+
+/* By the oldest block that is live and of this turn: inputs, as a rule. Without any, it has only begun. */
+static void find_beginning(struct turn_began *began, const struct replay *r, const struct moment *m,
+			   const struct cw_failure *f)
+{
+	size_t *step = steps_of_pieces(r, &m->torch);
+	struct turn now[CW_LOOP_TURNS], turn[CW_LOOP_TURNS];
+	size_t n = turns_at(r, m, f, now);
+
+	began->n = n;
+	for (size_t at = 0; at < n; at++)
+		began->step[at] = r->n;
+	for (size_t i = 0; i < m->torch.n; i++) {
+		size_t n_turns = step[i] < r->n ? turns_of_piece(r->trace, &m->torch.list[i], turn) : 0;
+
+		for (size_t at = 0; n_turns && at < n; at++)
+			if (step[i] < began->step[at] && in_same_turn(turn, n_turns, now, n, at))
+				began->step[at] = step[i];
+	}
+	free(step);
+}
+
 /* Did it fail in a later turn of its loop than the first? Then what a turn needs is known. */
-static bool has_turned(const struct replay *r)
+static bool has_turned(const struct replay *r, struct turn_began *began)
 {
 	const struct cw_failure *f = failure_of(r);
 	struct leftovers x = {.known = false};
@@ -47,6 +118,7 @@ static bool has_turned(const struct replay *r)
 	moment_init(&m, r->trace, f->ticks, r->device);
 	kinds_init(&k, r->trace, &m, failure_in_backward(r->trace, f), &pool);
 	leftovers_find(&x, r->trace, &m, &k, f, &pool);
+	find_beginning(began, r, &m, f);
 	moment_free(&m);
 	pool_release(&pool);
 	return x.known && x.in_loop && x.turned && !x.first_pass;
@@ -112,13 +184,14 @@ static void play(struct smaller *s, const struct replay *r, const struct replay_
 
 void smaller_find(struct smaller *s, const struct replay *r, const struct replay_question *q)
 {
+	struct turn_began began;
 	size_t turn = SIZE_MAX;
 	struct replay *whole;
 
 	*s = (struct smaller){.batch = batch_of(r->trace)};
 	if (!replay_facts(r)->ran_out) {
 		play(s, r, q, turn);
-	} else if (has_turned(r) && (whole = replay_completed(r, &turn)) != NULL) {
+	} else if (has_turned(r, &began) && (whole = replay_completed(r, &began, &turn)) != NULL) {
 		play(s, whole, q, turn);
 		replay_free(whole);
 	}
