@@ -6,6 +6,7 @@
 
 One training runs out of memory on a simulated card. Its verdict, `cuwhy explain`, the page, `cuwhy fit` on the program and on the recording, `memory --what-if`,
 `cuwhy.fits()` and --sizes must name the size that --vary finds by running the program; what the verdict calls the option is the framework's word for it.
+Where memory runs out while a loop builds the model, none is named: what the rest of the loop needs is not known.
 """
 import argparse
 import json
@@ -54,6 +55,11 @@ for x, y in batches():
         print("fits", cuwhy.fits(error, batch=options.batch_size, timeout=%d))
         break
 """ % PATIENCE
+BUILT = """
+caches = []
+for layer in range(200):
+    caches.append((nn.Linear(1024, 1024).cuda(), torch.zeros(options.batch_size, 256, 1024, device="cuda")))
+"""
 TRAINER = """
 class Trainer:
     def training_step(self, step, x, y):
@@ -142,6 +148,7 @@ def main():
         print("fit --vary: %s" % truth)
         for what, number in numbers(a):
             a.check(what, number, truth)
+        a.check("a model that is built", a.run("built", a.program("built.py", BUILT) + [str(BATCH)])["memory"]["fits"], None)
         memory = a.run("trained", a.program("trained.py", TRAINED, "from transformers.trainer import Trainer") + [str(BATCH)])
         named = memory["memory"]["options"]
         a.check("the option", (named["batch"], named["accumulate"]), ("per_device_train_batch_size", "gradient_accumulation_steps"))

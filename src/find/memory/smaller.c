@@ -104,6 +104,31 @@ static void find_beginning(struct turn_began *began, const struct replay *r, con
 	free(step);
 }
 
+/* Does a loop go on to add memory, as one that builds a model does? Then what one turn needs says nothing of all of them. Sizes are told to a hundredth: with
+ * the largest that fits, nearly all is in use, and whoever adds more than that each time fails a turn later. What the first turn leaves is made once. */
+static bool goes_on_adding(const struct replay *r, const struct moment *m, const struct cw_failure *f)
+{
+	struct turn now[CW_LOOP_TURNS], turn[CW_LOOP_TURNS];
+	size_t n = turns_at(r, m, f, now), outer = 0, at;
+	uint64_t left = 0, all = 0;
+
+	while (outer < n && now[n - 1 - outer].turn < 2)
+		outer++;
+	if (outer == n || now[n - 1 - outer].turn < 3)
+		return false;
+	at = n - 1 - outer;
+	for (size_t i = 0; i < m->torch.n; i++) {
+		size_t n_turns = turns_of_piece(r->trace, &m->torch.list[i], turn);
+		const struct turn *same = n_turns > outer ? &turn[n_turns - 1 - outer] : NULL;
+
+		all += m->torch.list[i].size;
+		if (same && same->number == now[at].number && same->turn > 1 && same->turn < now[at].turn &&
+		    (!outer || in_same_turn(turn, n_turns, now, n, at + 1)))
+			left += m->torch.list[i].size;
+	}
+	return left * PERCENT > all * (now[at].turn - 2);
+}
+
 /* Did it fail in a later turn of its loop than the first? Then what a turn needs is known. */
 static bool has_turned(const struct replay *r, struct turn_began *began)
 {
@@ -112,6 +137,7 @@ static bool has_turned(const struct replay *r, struct turn_began *began)
 	struct pool pool = {0};
 	struct moment m;
 	struct kinds k;
+	bool told;
 
 	if (!f)
 		return false;
@@ -119,9 +145,10 @@ static bool has_turned(const struct replay *r, struct turn_began *began)
 	kinds_init(&k, r->trace, &m, failure_in_backward(r->trace, f), &pool);
 	leftovers_find(&x, r->trace, &m, &k, f, &pool);
 	find_beginning(began, r, &m, f);
+	told = x.known && x.in_loop && x.turned && !x.first_pass && !goes_on_adding(r, &m, f);
 	moment_free(&m);
 	pool_release(&pool);
-	return x.known && x.in_loop && x.turned && !x.first_pass;
+	return told;
 }
 
 /* The word or value that is this number: "64" and "--batch=64", but not "lr0.64". NULL: none is, or several are. */
