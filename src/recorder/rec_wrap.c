@@ -264,6 +264,8 @@ static void after_POLL(struct call *c)
 {
 	if (!c->r)
 		c->r = dump_check_again();
+	if (!c->r)
+		number_arrived();
 	wait_poll(c->api, c->r);
 	after_PROBE(c);
 }
@@ -328,23 +330,25 @@ static void after_COPY(struct call *c)
 	note(c, 0);
 }
 
-static struct copied copied_by(const struct call *c, bool to_gpu)
+static struct copied copied_by(const struct call *c)
 {
-	return (struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, c->count > 3, to_gpu};
+	return (struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, c->count > 3, false, false};
 }
 
 static void keep_copied(const struct call *c, bool to_gpu)
 {
-	const struct copied copied = copied_by(c, to_gpu);
+	struct copied copied = copied_by(c);
 
+	copied.to_gpu = to_gpu;
 	if (copies_on() && !c->r)
 		copies_keep(&copied);
 }
 
-static void read_number(const struct call *c, bool arrived)
+static void read_number(const struct call *c, bool from_gpu, bool arrived)
 {
-	const struct copied copied = copied_by(c, false);
+	struct copied copied = copied_by(c);
 
+	copied.from_gpu = from_gpu;
 	if (unlikely(number_single(copied.bytes)) && copies_on() && !c->r)
 		number_copied(&copied, arrived);
 }
@@ -358,27 +362,27 @@ static void after_COPYIN(struct call *c)
 static void after_COPYOUT(struct call *c)
 {
 	after_COPY(c);
-	read_number(c, false);
+	read_number(c, true, false);
 }
 
 static void after_COPYOUTWAIT(struct call *c)
 {
 	after_COPYWAIT(c);
-	read_number(c, true);
+	read_number(c, true, true);
 }
 
 static void after_COPYANY(struct call *c)
 {
 	after_COPY(c);
 	keep_copied(c, false);
-	read_number(c, false);
+	read_number(c, false, false);
 }
 
 static void after_COPYANYWAIT(struct call *c)
 {
 	after_COPYWAIT(c);
 	keep_copied(c, false);
-	read_number(c, true);
+	read_number(c, false, true);
 }
 
 static void loaded(struct call *c, const void *image)
