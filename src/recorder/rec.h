@@ -656,6 +656,15 @@ static inline bool copies_on(void)
 {
 	return likely(atomic_load_explicit(&copies_wanted, memory_order_relaxed));
 }
+/* Without a stream, the `_ptsz` twin of a function means another one: what it records names that. */
+#define CU_STREAM_PER_THREAD 2u
+static inline __attribute__((always_inline)) uint64_t stream_meant(const char *function, uint64_t stream)
+{
+	size_t n = __builtin_strlen(function);
+
+	return !stream && n > 5 && !__builtin_memcmp(function + n - 5, "_ptsz", 5) ? CU_STREAM_PER_THREAD : stream;
+}
+
 struct copied {
 	uint64_t to, from, bytes, stream;
 	bool in_stream;			/* the call names it */

@@ -729,14 +729,26 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 	} \
 	return r;
 
-#define RECORD(number, n, class)                                                                 \
-		const uint64_t a[n + 1] = {A##n}; \
+static inline __attribute__((always_inline)) void name_stream(const char *function, const char *args, uint64_t *a, size_t n)
+{
+	const char *at = stream_meant(function, 0) ? strstr(args, "stream:h") : NULL;
+	size_t i = 0;
+
+	for (const char *s = args; at && s < at; s++)
+		i += *s == ' ';
+	if (at && i < n)
+		a[i] = stream_meant(function, a[i]);
+}
+
+#define RECORD(number, name, n, class, args)                                                     \
+	uint64_t a[n + 1] = {A##n}; \
 	struct call c = {.api = number, .count = n, .a = a}; \
 	int saved; \
 \
 	if (!rec_enter()) \
 		return FREES_##class && guard_on() && guard_free(a[0], GUARD_AT_ONCE) ? 0 : real(A##n); \
 	rec_self->caller = __builtin_return_address(0); \
+	name_stream(#name, args, a, n); \
 	c.r = before_##class(&c); \
 	if (WAITS_##class) \
 		wait_begin(number); \
@@ -758,7 +770,7 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 	*rec_self->error = saved; \
 	return c.r;
 
-#define WRAP(number, name, n, class)                                                             \
+#define WRAP(number, name, n, class, args)                                                       \
 	EXPORT CUresult name(P##n);                                                              \
 	EXPORT CUresult name(P##n)                                                               \
 	{                                                                                        \
@@ -769,13 +781,13 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 		if (SILENT_##class) {                                                            \
 			PASS(number, n, class)                                                   \
 		} else {                                                                         \
-			RECORD(number, n, class)                                                 \
+			RECORD(number, name, n, class, args)                                                 \
 		}                                                                                \
 	}
 
-#define CU(number, name, n, class, args)   WRAP(number, name, n, class)
-#define CU_S(number, name, n, class, args) WRAP(number, name, n, class) WRAP(number, name##_ptsz, n, class)
-#define CU_D(number, name, n, class, args) WRAP(number, name, n, class) WRAP(number, name##_ptds, n, class)
+#define CU(number, name, n, class, args)   WRAP(number, name, n, class, args)
+#define CU_S(number, name, n, class, args) WRAP(number, name, n, class, args) WRAP(number, name##_ptsz, n, class, args)
+#define CU_D(number, name, n, class, args) WRAP(number, name, n, class, args) WRAP(number, name##_ptds, n, class, args)
 #define CU_OWN(number, name, n, class, args)	/* rec_resolve.c */
 #define CU_OWN_S(number, name, n, class, args)	/* rec_launch.c */
 #include "kb/cuda_api.def"

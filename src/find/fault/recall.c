@@ -20,6 +20,7 @@
 #define BLOCKS_MAX	64	/* whose writes are kept */
 #define UNIT		512	/* bytes: PyTorch's blocks are as large, or several times that */
 #define READ_MAX	64	/* bytes at a time */
+#define STREAM_PER_THREAD 2	/* CU_STREAM_PER_THREAD */
 
 enum write_kind { WRITE_UNKNOWN, WRITE_COPY, WRITE_MOVE, WRITE_SET, WRITE_MADE };
 
@@ -27,12 +28,12 @@ struct write {
 	enum write_kind kind;
 	uint64_t ticks, to, end;
 	uint64_t from;		/* MOVE */
-	uint64_t stream;
+	uint64_t stream;	/* in whose order it was done: calls without one may also return before */
+	uint32_t tid;
 	uint32_t value;		/* SET: a pattern of `unit` bytes */
 	unsigned unit;
 	uint32_t stack;
 	bool perhaps;		/* a kernel has a pointer to it, and may only read */
-	bool in_stream;		/* in the order of `stream`; else it was done when the call returned */
 	const struct cw_copy *copy;
 	const struct cw_launch *launch;
 	struct made made;
@@ -174,7 +175,7 @@ static uint64_t argument_or(const struct cw_call *c, const char *name, uint64_t 
 static struct write write_of_call(const struct cw_call *c)
 {
 	struct write w = {.kind = WRITE_UNKNOWN, .ticks = c->ticks, .stack = c->stack, .stream = argument_or(c, "stream:", 0),
-			  .in_stream = argument(c, "stream:") >= 0};
+			  .tid = c->tid};
 	uint64_t count = argument_or(c, "count:", 0), bytes = argument_or(c, "bytes:", 0);
 
 	if (argument(c, "to:d") != 0 || argument(c, "address:d") == 0)
@@ -216,8 +217,7 @@ static void add_calls(struct recall *r, struct block *b)
 
 		if (c->ticks > b->piece.ticks && c->ticks < b->when)
 			add_write(b, (struct write){.kind = WRITE_COPY, .ticks = c->ticks, .to = c->to, .end = c->to + c->bytes,
-						    .copy = c, .stack = c->stack, .stream = c->stream,
-						    .in_stream = c->flags & (CW_COPY_IN_STREAM | CW_COPY_PINNED)});
+						    .copy = c, .stack = c->stack, .stream = c->stream, .tid = c->tid});
 	}
 }
 
@@ -263,8 +263,7 @@ static void add_launch(struct recall *r, struct block *b, const struct cw_launch
 		b->unsure = ticks;
 	for (size_t i = 0; i < words_of(l); i += sizeof(uint64_t)) {
 		struct write w = {.kind = WRITE_UNKNOWN, .ticks = ticks, .to = b->addr, .end = b->addr + b->size,
-				  .stack = l->stack ? l->stack : l->forward_stack, .stream = l->stream, .in_stream = true,
-				  .launch = l};
+				  .stack = l->stack ? l->stack : l->forward_stack, .stream = l->stream, .tid = l->tid, .launch = l};
 		enum touch touch;
 
 		if (word_of(l, i) - b->addr >= b->size || reads_alike(r, b, l, i))
@@ -449,11 +448,17 @@ static bool written_bytes(struct recall *r, const struct block *b, const struct 
 	}
 }
 
+/* The default stream of a thread has the same number in each. */
+static bool same_stream(const struct write *w, const struct cw_launch *l)
+{
+	return w->stream == l->stream && (w->stream != STREAM_PER_THREAD || w->tid == l->tid);
+}
+
 /* Work of another stream is ordered by events, which the recording does not tell apart. */
 static bool is_sure(const struct recall *r, const struct block *b, const struct write *w)
 {
 	return w->ticks >= r->complete && w->ticks > b->unsure &&
-	       (!w->in_stream || !r->launch || w->stream == r->launch->stream);
+	       (!r->launch || same_stream(w, r->launch));
 }
 
 /* Each byte is of the newest write that covers it. */
