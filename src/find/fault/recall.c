@@ -20,7 +20,6 @@
 #define BLOCKS_MAX	64	/* whose writes are kept */
 #define UNIT		512	/* bytes: PyTorch's blocks are as large, or several times that */
 #define READ_MAX	64	/* bytes at a time */
-#define STREAM_PER_THREAD 2	/* CU_STREAM_PER_THREAD */
 
 enum write_kind { WRITE_UNKNOWN, WRITE_COPY, WRITE_MOVE, WRITE_SET, WRITE_MADE };
 
@@ -29,7 +28,6 @@ struct write {
 	uint64_t ticks, to, end;
 	uint64_t from;		/* MOVE */
 	uint64_t stream;	/* in whose order it was done: calls without one may also return before */
-	uint32_t tid;
 	uint32_t value;		/* SET: a pattern of `unit` bytes */
 	unsigned unit;
 	uint32_t stack;
@@ -174,8 +172,7 @@ static uint64_t argument_or(const struct cw_call *c, const char *name, uint64_t 
 /* What the call wrote; WRITE_UNKNOWN and no bytes: nothing. */
 static struct write write_of_call(const struct cw_call *c)
 {
-	struct write w = {.kind = WRITE_UNKNOWN, .ticks = c->ticks, .stack = c->stack, .stream = argument_or(c, "stream:", 0),
-			  .tid = c->tid};
+	struct write w = {.kind = WRITE_UNKNOWN, .ticks = c->ticks, .stack = c->stack, .stream = stream_of(argument_or(c, "stream:", 0), c->tid)};
 	uint64_t count = argument_or(c, "count:", 0), bytes = argument_or(c, "bytes:", 0);
 
 	if (argument(c, "to:d") != 0 || argument(c, "address:d") == 0)
@@ -217,7 +214,7 @@ static void add_calls(struct recall *r, struct block *b)
 
 		if (c->ticks > b->piece.ticks && c->ticks < b->when)
 			add_write(b, (struct write){.kind = WRITE_COPY, .ticks = c->ticks, .to = c->to, .end = c->to + c->bytes,
-						    .copy = c, .stack = c->stack, .stream = c->stream, .tid = c->tid});
+						    .copy = c, .stack = c->stack, .stream = stream_of(c->stream, c->tid)});
 	}
 }
 
@@ -263,7 +260,7 @@ static void add_launch(struct recall *r, struct block *b, const struct cw_launch
 		b->unsure = ticks;
 	for (size_t i = 0; i < words_of(l); i += sizeof(uint64_t)) {
 		struct write w = {.kind = WRITE_UNKNOWN, .ticks = ticks, .to = b->addr, .end = b->addr + b->size,
-				  .stack = l->stack ? l->stack : l->forward_stack, .stream = l->stream, .tid = l->tid, .launch = l};
+				  .stack = l->stack ? l->stack : l->forward_stack, .stream = stream_of(l->stream, l->tid), .launch = l};
 		enum touch touch;
 
 		if (word_of(l, i) - b->addr >= b->size || reads_alike(r, b, l, i))
@@ -448,17 +445,11 @@ static bool written_bytes(struct recall *r, const struct block *b, const struct 
 	}
 }
 
-/* The default stream of a thread has the same number in each. */
-static bool same_stream(const struct write *w, const struct cw_launch *l)
-{
-	return w->stream == l->stream && (w->stream != STREAM_PER_THREAD || w->tid == l->tid);
-}
-
 /* Work of another stream is ordered by events, which the recording does not tell apart. */
 static bool is_sure(const struct recall *r, const struct block *b, const struct write *w)
 {
 	return w->ticks >= r->complete && w->ticks > b->unsure &&
-	       (!r->launch || same_stream(w, r->launch));
+	       (!r->launch || w->stream == stream_of(r->launch->stream, r->launch->tid));
 }
 
 /* Each byte is of the newest write that covers it. */
