@@ -69,7 +69,8 @@ enum memory_at memory_at(uint64_t address)
 	if (!ask || ask(2, attribute, to, address) != 0 || managed || type == ARRAY)
 		return MEMORY_ELSEWHERE;
 	if (type == HOST)
-		return atomic_load_explicit(&copies.not_of_pinned, memory_order_relaxed) ? MEMORY_ELSEWHERE : MEMORY_PINNED;
+		return atomic_load_explicit(&copies.not_of_pinned, memory_order_relaxed) ? MEMORY_ELSEWHERE
+											 : MEMORY_PINNED;
 	return type == DEVICE ? MEMORY_OF_GPU : MEMORY_OF_HOST;
 }
 
@@ -90,7 +91,8 @@ static bool write_contents(struct cw_copies *r, const void *from, uint32_t n, bo
 
 	shared_set(&r->written, r->written + n);	/* before: what this overwrites is no longer there */
 	atomic_thread_fence(memory_order_release);
-	return read_part(ring + at_byte, from, end, pinned) && read_part(ring, (const uint8_t *)from + end, n - end, pinned);
+	return read_part(ring + at_byte, from, end, pinned) &&
+	       read_part(ring, (const uint8_t *)from + end, n - end, pinned);
 }
 
 static void keep(struct cw_copies *r, const struct copied *c, uint32_t flags)

@@ -729,7 +729,8 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 	} \
 	return r;
 
-static inline __attribute__((always_inline)) void name_stream(const char *function, const char *args, uint64_t *a, size_t n)
+static inline __attribute__((always_inline)) void name_stream(const char *function, const char *args, uint64_t *a,
+							      size_t n)
 {
 	const char *at = stream_meant(function, 0) ? strstr(args, "stream:h") : NULL;
 	size_t i = 0;

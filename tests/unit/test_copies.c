@@ -47,7 +47,8 @@ static void copy_many(size_t n, bool to_gpu)
 		clock_ns++;
 		thread.chain.off = 4096 + 8 * (uint32_t)roll(100);
 		all[i] = (struct truth){TO + 4096 * roll(100), bytes, offset, thread.chain.off, is_kept(offset)};
-		copies_keep(&(struct copied){all[i].to, (uint64_t)(uintptr_t)source + offset, bytes, 0, to_gpu, to_gpu, false});
+		copies_keep(&(struct copied){all[i].to, (uint64_t)(uintptr_t)source + offset, bytes, 0, to_gpu, to_gpu,
+					     false});
 	}
 }
 
@@ -171,7 +172,8 @@ static void copy__to_host_memory_or_from_memory_that_is_slow_to_read_is_not_kept
 
 	start(state);
 	memory_is = type_of;
-	copies_keep(&(struct copied){(uint64_t)(uintptr_t)source + 2048, (uint64_t)(uintptr_t)source, 8, 0, false, false, false});
+	copies_keep(&(struct copied){(uint64_t)(uintptr_t)source + 2048, (uint64_t)(uintptr_t)source, 8, 0, false,
+				     false, false});
 	copies_not_of_pinned();
 	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source + PINNED_AT, 8, 0, false, true, false});
 	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source, 0, 0, false, true, false});

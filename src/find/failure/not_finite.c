@@ -196,7 +196,8 @@ static const char *origin(const struct trace *t, const struct not_finite *x, str
 		return pool_printf(pool, "; last used by a kernel of %s", spot(t, &x->last, pool));
 	if (!last)
 		return pool_printf(pool, "; %s %s", how, spot(t, &x->made, pool));
-	return pool_printf(pool, "; %s %s, last used by a kernel of %s", how, spot(t, &x->made, pool), spot(t, &x->last, pool));
+	return pool_printf(pool, "; %s %s, last used by a kernel of %s", how, spot(t, &x->made, pool),
+			   spot(t, &x->last, pool));
 }
 
 const char *not_finite_words(const struct trace *t, const struct not_finite *x, struct pool *pool)

@@ -172,7 +172,10 @@ static uint64_t argument_or(const struct cw_call *c, const char *name, uint64_t 
 /* What the call wrote; WRITE_UNKNOWN and no bytes: nothing. */
 static struct write write_of_call(const struct cw_call *c)
 {
-	struct write w = {.kind = WRITE_UNKNOWN, .ticks = c->ticks, .stack = c->stack, .stream = stream_of(argument_or(c, "stream:", 0), c->tid)};
+	struct write w = {.kind = WRITE_UNKNOWN,
+			  .ticks = c->ticks,
+			  .stack = c->stack,
+			  .stream = stream_of(argument_or(c, "stream:", 0), c->tid)};
 	uint64_t count = argument_or(c, "count:", 0), bytes = argument_or(c, "bytes:", 0);
 
 	if (argument(c, "to:d") != 0 || argument(c, "address:d") == 0)
@@ -260,7 +263,9 @@ static void add_launch(struct recall *r, struct block *b, const struct cw_launch
 		b->unsure = ticks;
 	for (size_t i = 0; i < words_of(l); i += sizeof(uint64_t)) {
 		struct write w = {.kind = WRITE_UNKNOWN, .ticks = ticks, .to = b->addr, .end = b->addr + b->size,
-				  .stack = l->stack ? l->stack : l->forward_stack, .stream = stream_of(l->stream, l->tid), .launch = l};
+				  .stack = l->stack ? l->stack : l->forward_stack,
+				  .stream = stream_of(l->stream, l->tid),
+				  .launch = l};
 		enum touch touch;
 
 		if (word_of(l, i) - b->addr >= b->size || reads_alike(r, b, l, i))
