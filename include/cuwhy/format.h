@@ -866,7 +866,8 @@ struct cw_number {
 	uint64_t value;			/* as it was in memory */
 	uint64_t ticks, from;
 	uint64_t block_ticks;		/* when PyTorch's block was made, 0 = not known */
-	/* This thread's first launch since then that was given its address, and the last: index into FUNCTIONS, off of a cw_stack; 0 = none */
+	/* This thread's first launch since then that was given its address, and the last: index into FUNCTIONS, off of a cw_stack; 0 = none.
+	 * maker_stack = 0: the first one is not known, and `maker` is the last. */
 	uint32_t maker, maker_stack, user, user_stack;
 	uint32_t count;			/* how often this stack read such bytes */
 	uint32_t n;

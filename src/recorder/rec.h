@@ -668,10 +668,19 @@ static inline bool copies_on(void)
 {
 	return likely(atomic_load_explicit(&copies_wanted, memory_order_relaxed));
 }
+/* Without a stream, the `_ptsz` twin of a function means another one: what it records names that. */
+#define CU_STREAM_PER_THREAD 2u
+static inline __attribute__((always_inline)) uint64_t stream_meant(const char *function, uint64_t stream)
+{
+	size_t n = __builtin_strlen(function);
+
+	return !stream && n > 5 && !__builtin_memcmp(function + n - 5, "_ptsz", 5) ? CU_STREAM_PER_THREAD : stream;
+}
+
 struct copied {
 	uint64_t to, from, bytes, stream;
 	bool in_stream;			/* the call names it */
-	bool to_gpu;			/* that is known: the call says so */
+	bool to_gpu, from_gpu;		/* that is known: the call says so */
 };
 void copies_keep(const struct copied *c);	/* after the call, and after it was noted */
 void copies_not_of_pinned(void);	/* some pinned memory should not be read by the processor */
@@ -686,6 +695,10 @@ static inline bool number_single(uint64_t bytes)
 }
 void number_copied(const struct copied *c, bool arrived);	/* a single one, from and to anywhere */
 void number_waited(uint64_t stream);
+static inline void number_arrived(void)	/* as the program knows: it may write there now */
+{
+	rec_self->awaited.bytes = 0;
+}
 
 /* PyTorch made a tensor of a block, or took it back: what the host wrote there is not the contents of the next one. */
 static inline void reads_block_anew(uint64_t addr, uint64_t size)

@@ -58,7 +58,7 @@ static struct cw_copies *ring_now(void)
 }
 
 /* What the driver takes an address for, without the error that it logs for memory that is not its own. The processor cannot read a
- * GPU's memory, which a program may name as the source all the same, and reading managed memory would move it. */
+ * GPU's memory, which a program may name as the source all the same, and reading managed memory would move it, or a device's registers change it. */
 enum memory_at memory_at(uint64_t address)
 {
 	CUresult (*ask)(unsigned, int *, void **, uint64_t) = door(ENTRY_cuPointerGetAttributes);
@@ -68,10 +68,22 @@ enum memory_at memory_at(uint64_t address)
 
 	if (!ask || ask(2, attribute, to, address) != 0 || managed || type == ARRAY)
 		return MEMORY_ELSEWHERE;
-	return type == HOST ? MEMORY_PINNED : type == DEVICE ? MEMORY_OF_GPU : MEMORY_OF_HOST;
+	if (type == HOST)
+		return atomic_load_explicit(&copies.not_of_pinned, memory_order_relaxed) ? MEMORY_ELSEWHERE
+											 : MEMORY_PINNED;
+	return type == DEVICE ? MEMORY_OF_GPU : MEMORY_OF_HOST;
 }
 
-static void write_contents(struct cw_copies *r, const void *from, uint32_t n)
+/* Pinned memory may be gone: another thread that has seen the copy arrive need not wait for the call to return. */
+static bool read_part(void *to, const void *from, uint32_t n, bool pinned)
+{
+	if (pinned)
+		return !n || rec_read_memory(to, from, n);
+	memcpy(to, from, n);
+	return true;
+}
+
+static bool write_contents(struct cw_copies *r, const void *from, uint32_t n, bool pinned)
 {
 	uint8_t *ring = (uint8_t *)((struct cw_copy *)(r + 1) + r->n_slots);
 	uint32_t at_byte = (uint32_t)(r->written & (r->n_bytes - 1)),
@@ -79,8 +91,8 @@ static void write_contents(struct cw_copies *r, const void *from, uint32_t n)
 
 	shared_set(&r->written, r->written + n);	/* before: what this overwrites is no longer there */
 	atomic_thread_fence(memory_order_release);
-	memcpy(ring + at_byte, from, end);
-	memcpy(ring, (const uint8_t *)from + end, n - end);
+	return read_part(ring + at_byte, from, end, pinned) &&
+	       read_part(ring, (const uint8_t *)from + end, n - end, pinned);
 }
 
 static void keep(struct cw_copies *r, const struct copied *c, uint32_t flags)
@@ -101,7 +113,8 @@ static void keep(struct cw_copies *r, const struct copied *c, uint32_t flags)
 	s->tid = rec_self->tid;
 	s->flags = flags | (c->in_stream ? CW_COPY_IN_STREAM : 0);
 	s->device = thread_device(rec_self);
-	write_contents(r, (const void *)(uintptr_t)c->from, s->kept);
+	if (!write_contents(r, (const void *)(uintptr_t)c->from, s->kept, flags & CW_COPY_PINNED))
+		s->kept = 0;
 	shared_set(&r->lost, atomic_load_explicit(&copies.missed, memory_order_relaxed));
 	shared_set(&s->seq, r->head);
 }
@@ -115,8 +128,7 @@ void copies_keep(const struct copied *c)
 	if (!c->bytes || (unlikely(atomic_load(&rec.captures)) && capture_of(c->stream)))
 		return;
 	source = memory_at(c->from);
-	if (source != MEMORY_OF_HOST &&
-	    (source != MEMORY_PINNED || atomic_load_explicit(&copies.not_of_pinned, memory_order_relaxed)))
+	if (source != MEMORY_OF_HOST && source != MEMORY_PINNED)
 		return;
 	if (!c->to_gpu && memory_at(c->to) != MEMORY_OF_GPU)
 		return;

@@ -309,7 +309,8 @@ struct launch_config {			/* CUlaunchConfig */
 #define ATTR_COOPERATIVE 2
 #define ATTR_CLUSTER	 4
 
-static inline void launched_ex(const struct launch_config *c, uint64_t f, void **params, void **extra, CUresult r)
+static inline void launched_ex(const char *name, const struct launch_config *c, uint64_t f, void **params, void **extra,
+			       CUresult r)
 {
 	struct launch_note l = { .api = API_cuLaunchKernelEx, .result = r, .function = f,
 				.params = params,
@@ -320,7 +321,7 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 		memcpy(l.grid, c->grid, sizeof(l.grid));
 		memcpy(l.block, c->block, sizeof(l.block));
 		l.shared = c->shared;
-		l.stream = c->stream;
+		l.stream = stream_meant(name, c->stream);
 		for (uint32_t i = 0; c->attrs && i < c->n_attrs; i++) {
 			if (c->attrs[i].id == ATTR_COOPERATIVE && c->attrs[i].value.word[0])
 				l.flags |= CW_LAUNCH_COOPERATIVE;
@@ -369,12 +370,12 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 	}
 
 #define DIMS	 uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz, uint32_t shared
-#define NOTE(put, which, extra_list, flag)                                                            \
+#define NOTE(put, name, which, extra_list, flag)                                                      \
 	put(&(struct launch_note){ .api = API_##which, .result = r, .function = f,            \
 				  .grid = {gx, gy, gz}, \
 				  .block = {bx, by, bz}, \
 				  .shared = shared, \
-				  .stream = stream, \
+				  .stream = stream_meant(#name, stream), \
 				  .params = params, \
 				  .extra = extra_list, \
 				  .flags = flag})
@@ -382,17 +383,18 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 #define WRAP_LAUNCH(name)                                                                             \
 	WRAP(name, API_cuLaunchKernel, (uint64_t f, DIMS, uint64_t stream, void **params, void **extra), \
 	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), expect_params(f, GRID, params, extra), \
-	     NOTE(put_launch, cuLaunchKernel, extra, 0))
+	     NOTE(put_launch, name, cuLaunchKernel, extra, 0))
 #define WRAP_COOPERATIVE(name)                                                                        \
 	WRAP(name, API_cuLaunchCooperativeKernel, (uint64_t f, DIMS, uint64_t stream, void **params), \
 	     (f, gx, gy, gz, bx, by, bz, shared, stream, params), expect_params(f, GRID, params, NULL), \
-	     NOTE(note_launch, cuLaunchCooperativeKernel, NULL, CW_LAUNCH_COOPERATIVE))
+	     NOTE(note_launch, name, cuLaunchCooperativeKernel, NULL, CW_LAUNCH_COOPERATIVE))
 #define WRAP_EX(name)                                                                                 \
 	WRAP(name, API_cuLaunchKernelEx, (const struct launch_config *c, uint64_t f, void **params, void **extra), \
-	     (c, f, params, extra), expect_params(f, c->grid, params, extra), launched_ex(c, f, params, extra, r))
+	     (c, f, params, extra), expect_params(f, c->grid, params, extra), \
+	     launched_ex(#name, c, f, params, extra, r))
 #define WRAP_GRAPH(name)                                                                              \
 	WRAP(name, API_cuGraphLaunch, (uint64_t exec, uint64_t stream), (exec, stream), if (guard_on()) guard_graph(), \
-	     note_graph_launch(exec, stream, r))
+	     note_graph_launch(exec, stream_meant(#name, stream), r))
 
 WRAP_LAUNCH(cuLaunchKernel)
 WRAP_LAUNCH(cuLaunchKernel_ptsz)

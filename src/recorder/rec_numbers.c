@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NaN and infinity among the single values that the program copies to the host: its loss, a norm, a score.
+ * NaN and infinity among the single values that the program copies from a GPU to the host: its loss, a norm, a score.
  *
  * Which type a value has is not known here. Kept is what NVIDIA's GPUs and processors write for NaN and infinity in one of the formats
  * of that size; readers decide by the kernel that made it. A value in pinned memory arrives with the next wait for its stream, and is read
- * then only if nothing else was called in between: the memory could be gone. What is not pinned is there when the copy returns.
+ * then only if this thread called nothing else in between: the memory could be gone. Another thread may have freed it all the same, so that
+ * it is read with care. What is not pinned is there when the copy returns.
  */
 #include <string.h>
 
@@ -52,11 +53,12 @@ static bool is_given(const struct cw_launch *l, uint64_t address)
 }
 
 /* The launches that may have written it, since PyTorch made its block. PyTorch's reductions have more arguments than are recorded: what the line that
- * allocated the block launched is taken as well, until something is known to have its address. */
+ * allocated the block launched is taken as well, until something is known to have its address. Which one was the first is not known of memory
+ * that is not PyTorch's, where other arrays may have been before, and where another thread made the block, as backward() does. */
 static void find_makers(struct cw_number *to, const struct cw_ring *r, const struct cw_allocation *block)
 {
 	uint64_t i = r->head > r->n_slots ? r->head - r->n_slots : 0;
-	const struct cw_launch *first = NULL, *last = NULL;
+	const struct cw_launch *first = NULL, *last = NULL, *made;
 	uint32_t stack = block->stack & ~CW_FREED_AFTER;
 
 	for (; i < r->head; i++) {
@@ -70,8 +72,9 @@ static void find_makers(struct cw_number *to, const struct cw_ring *r, const str
 	}
 	if (!first)
 		return;
-	to->maker = first->func;
-	to->maker_stack = first->stack ? first->stack : first->forward_stack;
+	made = block->addr && (stack || !first->stack) ? first : NULL;
+	to->maker = made ? made->func : last->func;
+	to->maker_stack = made && made->stack ? made->stack : made ? made->forward_stack : 0;
 	to->user = last->func;
 	to->user_stack = last->stack ? last->stack : last->forward_stack;
 }
@@ -128,11 +131,14 @@ static __attribute__((noinline, cold)) void suspect(const struct cw_number *seen
 	spin_done(&numbers.lock);
 }
 
-static void look(uint64_t to, uint64_t from, uint64_t bytes, uint32_t stack)
+static void look(uint64_t to, uint64_t from, uint64_t bytes, uint32_t stack, bool pinned)
 {
 	struct cw_number seen = {.stack = stack, .bytes = (uint32_t)bytes, .from = from};
 
-	memcpy(&seen.value, (const void *)(uintptr_t)to, bytes);
+	if (pinned && !rec_read_memory(&seen.value, (const void *)(uintptr_t)to, bytes))
+		return;
+	if (!pinned)
+		memcpy(&seen.value, (const void *)(uintptr_t)to, bytes);
 	if (unlikely(is_suspect(seen.value, bytes)))
 		suspect(&seen);
 }
@@ -151,9 +157,13 @@ void number_copied(const struct copied *c, bool arrived)
 	if (unlikely(atomic_load(&rec.captures)) && capture_of(c->stream))
 		return;
 	to = memory_at(c->to);
+	if (to != MEMORY_OF_HOST && to != MEMORY_PINNED)
+		return;
+	if (!c->from_gpu && memory_at(c->from) != MEMORY_OF_GPU)
+		return;
 	if (to == MEMORY_OF_HOST || (to == MEMORY_PINNED && arrived)) {
-		look(c->to, c->from, c->bytes, stack);
-	} else if (to == MEMORY_PINNED) {
+		look(c->to, c->from, c->bytes, stack, to == MEMORY_PINNED);
+	} else {
 		rec_self->awaited.to = c->to;
 		rec_self->awaited.from = c->from;
 		rec_self->awaited.stream = c->stream;
@@ -169,5 +179,5 @@ void number_waited(uint64_t stream)
 
 	rec_self->awaited.bytes = 0;
 	if (rec_self->awaited.stream == stream && rec_self->awaited.calls + 1 == calls_so_far())
-		look(rec_self->awaited.to, rec_self->awaited.from, bytes, rec_self->awaited.stack);
+		look(rec_self->awaited.to, rec_self->awaited.from, bytes, rec_self->awaited.stack, true);
 }

@@ -264,6 +264,8 @@ static void after_POLL(struct call *c)
 {
 	if (!c->r)
 		c->r = dump_check_again();
+	if (!c->r)
+		number_arrived();
 	wait_poll(c->api, c->r);
 	after_PROBE(c);
 }
@@ -328,23 +330,25 @@ static void after_COPY(struct call *c)
 	note(c, 0);
 }
 
-static struct copied copied_by(const struct call *c, bool to_gpu)
+static struct copied copied_by(const struct call *c)
 {
-	return (struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, c->count > 3, to_gpu};
+	return (struct copied){c->a[0], c->a[1], c->a[2], c->count > 3 ? c->a[3] : 0, c->count > 3, false, false};
 }
 
 static void keep_copied(const struct call *c, bool to_gpu)
 {
-	const struct copied copied = copied_by(c, to_gpu);
+	struct copied copied = copied_by(c);
 
+	copied.to_gpu = to_gpu;
 	if (copies_on() && !c->r)
 		copies_keep(&copied);
 }
 
-static void read_number(const struct call *c, bool arrived)
+static void read_number(const struct call *c, bool from_gpu, bool arrived)
 {
-	const struct copied copied = copied_by(c, false);
+	struct copied copied = copied_by(c);
 
+	copied.from_gpu = from_gpu;
 	if (unlikely(number_single(copied.bytes)) && copies_on() && !c->r)
 		number_copied(&copied, arrived);
 }
@@ -358,27 +362,27 @@ static void after_COPYIN(struct call *c)
 static void after_COPYOUT(struct call *c)
 {
 	after_COPY(c);
-	read_number(c, false);
+	read_number(c, true, false);
 }
 
 static void after_COPYOUTWAIT(struct call *c)
 {
 	after_COPYWAIT(c);
-	read_number(c, true);
+	read_number(c, true, true);
 }
 
 static void after_COPYANY(struct call *c)
 {
 	after_COPY(c);
 	keep_copied(c, false);
-	read_number(c, false);
+	read_number(c, false, false);
 }
 
 static void after_COPYANYWAIT(struct call *c)
 {
 	after_COPYWAIT(c);
 	keep_copied(c, false);
-	read_number(c, true);
+	read_number(c, false, true);
 }
 
 static void loaded(struct call *c, const void *image)
@@ -725,14 +729,27 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 	} \
 	return r;
 
-#define RECORD(number, n, class)                                                                 \
-		const uint64_t a[n + 1] = {A##n}; \
+static inline __attribute__((always_inline)) void name_stream(const char *function, const char *args, uint64_t *a,
+							      size_t n)
+{
+	const char *at = stream_meant(function, 0) ? strstr(args, "stream:h") : NULL;
+	size_t i = 0;
+
+	for (const char *s = args; at && s < at; s++)
+		i += *s == ' ';
+	if (at && i < n)
+		a[i] = stream_meant(function, a[i]);
+}
+
+#define RECORD(number, name, n, class, args)                                                     \
+	uint64_t a[n + 1] = {A##n}; \
 	struct call c = {.api = number, .count = n, .a = a}; \
 	int saved; \
 \
 	if (!rec_enter()) \
 		return FREES_##class && guard_on() && guard_free(a[0], GUARD_AT_ONCE) ? 0 : real(A##n); \
 	rec_self->caller = __builtin_return_address(0); \
+	name_stream(#name, args, a, n); \
 	c.r = before_##class(&c); \
 	if (WAITS_##class) \
 		wait_begin(number); \
@@ -754,7 +771,7 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 	*rec_self->error = saved; \
 	return c.r;
 
-#define WRAP(number, name, n, class)                                                             \
+#define WRAP(number, name, n, class, args)                                                       \
 	EXPORT CUresult name(P##n);                                                              \
 	EXPORT CUresult name(P##n)                                                               \
 	{                                                                                        \
@@ -765,13 +782,13 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 		if (SILENT_##class) {                                                            \
 			PASS(number, n, class)                                                   \
 		} else {                                                                         \
-			RECORD(number, n, class)                                                 \
+			RECORD(number, name, n, class, args)                                                 \
 		}                                                                                \
 	}
 
-#define CU(number, name, n, class, args)   WRAP(number, name, n, class)
-#define CU_S(number, name, n, class, args) WRAP(number, name, n, class) WRAP(number, name##_ptsz, n, class)
-#define CU_D(number, name, n, class, args) WRAP(number, name, n, class) WRAP(number, name##_ptds, n, class)
+#define CU(number, name, n, class, args)   WRAP(number, name, n, class, args)
+#define CU_S(number, name, n, class, args) WRAP(number, name, n, class, args) WRAP(number, name##_ptsz, n, class, args)
+#define CU_D(number, name, n, class, args) WRAP(number, name, n, class, args) WRAP(number, name##_ptds, n, class, args)
 #define CU_OWN(number, name, n, class, args)	/* rec_resolve.c */
 #define CU_OWN_S(number, name, n, class, args)	/* rec_launch.c */
 #include "kb/cuda_api.def"

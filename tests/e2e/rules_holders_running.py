@@ -119,6 +119,38 @@ sys.stdin.readline()
         same("`kept`, a list of 12: 12 tensors; allocated at " in shown.stdout, True, shown.stdout)
 
 
+def rule__a_program_that_is_stopped_stays_so(box):
+    with running(box, TENSORS + """
+kept = tensors(12)
+print("ready", flush=True)
+while True: churned = [dict(a=n) for n in range(100)]
+""") as (_, pid):
+        def state():
+            with open("/proc/%d/stat" % pid, encoding="ascii") as stat:
+                return stat.read().rpartition(")")[2].split()[0]
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: state() == "T", "the stop")
+        same([h["path"] for h in answer(box, pid)["holders"]], ["kept"], "of a stopped program")
+        same(state(), "T", "afterwards")
+        os.kill(pid, signal.SIGCONT)
+        wait_until(lambda: state() == "R", "that it goes on")
+
+
+def rule__names_that_are_secrets_are_not_told(box):
+    with running(box, TENSORS + """
+import sys
+sessions = {"hf_plugh12AbCdEfGhIjKlMnOp1": tensors(9)}
+class Keys: pass
+keys = Keys()
+setattr(keys, "AKIAPLUGH12ABCDEFGH", tensors(7))
+print("ready", flush=True)
+sys.stdin.readline()
+""") as (_, pid):
+        shown = asked(box, pid).stdout
+        same([h["path"] for h in answer(box, pid)["holders"]], ["sessions['(removed)']", "keys.(removed)"], "in JSON")
+        assert "(removed)" in shown and "plugh" not in shown.lower(), shown
+
+
 MARKED = TENSORS + """
 import sys
 sys.path.insert(0, %r)

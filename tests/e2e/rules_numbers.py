@@ -69,7 +69,7 @@ def rule__formats_of_each_size_are_known(box):
 
 def rule__integers_and_numbers_are_left_alone(box):
     """What could be a NaN as well as an integer is one only if a kernel says so."""
-    numbers = [struct.pack("i", n) for n in (-1, 2 ** 31 - 1, -100, 0)] + [struct.pack("q", n) for n in (-1, 2 ** 63 - 1, -2 ** 63, -100)]
+    numbers = [struct.pack("i", n) for n in (-1, 2 ** 31 - 1, -2 ** 23, -2 ** 22, -100, 0)] + [struct.pack("q", n) for n in (-1, 2 ** 63 - 1, -2 ** 63, -100)]
     numbers += [struct.pack("h", n) for n in (-1, 2 ** 15 - 1, 0x7c00)] + [struct.pack("f", 3.4e38), struct.pack("d", -1.7e308)]
     text = START + "".join("put(%r)\nread(%d)\n" % (raw, len(raw)) for raw in numbers) + END
     same(told(box, text), None, "told")
@@ -94,3 +94,44 @@ def rule__nothing_is_told_of_a_run_that_ends_well_or_keeps_no_values(box):
     text = START + "put(struct.pack('f', float('nan')))\nread(4)\n"
     same(told(box, text, 0), None, "of a run that ends well")
     same(told(box, text + END, 3, ("--no-values",)), None, "with --no-values")
+
+
+def rule__memory_that_another_thread_freed_is_not_touched(box):
+    """Which waits for the copy and unmaps where it went to; the wait of the thread that began the copy comes next."""
+    program = box.program("gone", "-lcuda", "-lpthread")
+    for how in ("out", "in"):
+        run = box.under([program, how])
+        same((run.status, run.out), (0, "fine\n"), how + run.err[-300:])
+
+
+def rule__what_the_program_wrote_there_itself_is_not_told(box):
+    """It saw the copy arrive, and uses the memory for something else before it waits."""
+    text = START + "put(struct.pack('f', 1.0))\ncudrv.call('cuMemcpyDtoHAsync_v2', pinned, data, size(4), stream)\n" + \
+        "while cudrv.cuda.cuStreamQuery(stream):\n    pass\nctypes.c_float.from_address(pinned.value).value = float('nan')\n" + \
+        "cudrv.call('cuStreamSynchronize', stream)\n" + END
+    same(told(box, text), None, "told")
+
+
+def rule__a_copy_within_the_host_is_not_read_from_the_gpu(box):
+    text = START + "cudrv.call('cuMemcpy', ctypes.create_string_buffer(4), struct.pack('f', float('nan')), size(4))\n" + END
+    same(told(box, text), None, "told")
+
+
+KERNELS = START + """
+from cudrv import u64, f32, i32
+fill = cudrv.kernel("fill")
+def compute(value):
+    cudrv.launch(fill, (1,), (32,), data, f32(value), i32(8))
+"""
+
+
+def rule__of_memory_that_held_other_arrays_only_the_last_use_is_told(box):
+    text = KERNELS + "before = data.value\ncompute(1)\ncudrv.free(before)\ndata.value = cudrv.alloc(4096)\nassert data.value == before\n" + \
+        "cudrv.launch(fill, (1,), (32,), data, f32(float('nan')), i32(8))  # last\nread_at_once(4)\n" + END
+    same(told(box, text), "NaN at %s; last used by a kernel of %s" % (program(text, "DtoH_v2"), program(text, "# last")), "told")
+
+
+def rule__a_copy_that_a_kernel_may_have_overwritten_is_not_all_that_is_told(box):
+    text = KERNELS + "put(struct.pack('f', float('nan')))\ncudrv.launch(fill, (1,), (32,), data, f32(float('nan')), i32(8))  # last\nread_at_once(4)\n" + END
+    same(told(box, text), "NaN at %s; copied to the GPU at %s, last used by a kernel of %s" % (
+        program(text, "DtoH_v2"), program(text, "HtoD_v2"), program(text, "# last")), "told")

@@ -61,6 +61,21 @@ PROGRAMS = {
         "the index at position 37 is 100", "copy-unsure"),
     "another stream": (
         "put(at, index((37, 100)), 'cuMemcpyHtoDAsync_v2', cudrv.stream())  # made # copied\nuse(at)", "the index at position 37 is 100", "copy-unsure"),
+    "the default stream of another thread": (
+        "def put_there():\n    put(at, index((37, 100)), 'cuMemcpyHtoDAsync_v2_ptsz', None)  # made # copied\n"
+        "thread = threading.Thread(target=with_context, args=(put_there,))\nthread.start()\nthread.join()\n"
+        "cudrv.launch(gather, (2,), (32,), u64(out), u64(table), u64(at), i32(64), i32(100), stream=ctypes.c_void_p(2))",
+        "the index at position 37 is 100", "copy-unsure"),
+    "the default stream of the thread, then that of all": (
+        "put(at, index((37, 100)), 'cuMemcpyHtoDAsync_v2_ptsz', None)  # made # copied\nuse(at)", "the index at position 37 is 100", "copy-unsure"),
+    "the default stream of the thread": (
+        "put(at, index((37, 100)), 'cuMemcpyHtoDAsync_v2_ptsz', None)  # made # copied\n"
+        "cudrv.launch(gather, (2,), (32,), u64(out), u64(table), u64(at), i32(64), i32(100), stream=ctypes.c_void_p(2))",
+        "the index at position 37 is 100", "copy"),
+    "a copy that may return before it has arrived, and a stream that does not wait for it": (
+        "put(at, index((37, 100)))  # made # copied\n"
+        "cudrv.launch(gather, (2,), (32,), u64(out), u64(table), u64(at), i32(64), i32(100), stream=cudrv.stream())",
+        "the index at position 37 is 100", "copy-unsure"),
     "a kernel of which little is known": (
         "class Table(ctypes.Structure):\n    _fields_ = [('bytes', ctypes.c_char * 320)]\nput(at, index((37, 100)))  # made # copied\n"
         "cudrv.launch(cudrv.kernel('table'), (1,), (32,), u64(out), Table(), i32(8))\nuse(at)", "the index at position 37 is 100", "copy-unsure"),

@@ -47,7 +47,8 @@ static void copy_many(size_t n, bool to_gpu)
 		clock_ns++;
 		thread.chain.off = 4096 + 8 * (uint32_t)roll(100);
 		all[i] = (struct truth){TO + 4096 * roll(100), bytes, offset, thread.chain.off, is_kept(offset)};
-		copies_keep(&(struct copied){all[i].to, (uint64_t)(uintptr_t)source + offset, bytes, 0, to_gpu, to_gpu});
+		copies_keep(&(struct copied){all[i].to, (uint64_t)(uintptr_t)source + offset, bytes, 0, to_gpu, to_gpu,
+					     false});
 	}
 }
 
@@ -139,12 +140,30 @@ static void copy__what_a_graph_will_copy_is_not_kept(void **state)
 	for (unsigned i = 0; i < 10; i++) {
 		all[i] = (struct truth){TO, 8, 0, 0, i % 2};
 		thread.chain.off = 0;
-		copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source, 8, i % 2 ? 6 : 5, true, true});
+		copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source, 8, i % 2 ? 6 : 5, true, true, false});
 	}
 	captured_stream = 0;
 	rec.captures = 0;
 	compare(10, true, &listed, &with);
 	assert_true(listed == 5 && with == 5);
+}
+
+static void copy__pinned_memory_that_is_gone_has_no_contents(void **state)
+{
+	const struct cw_copy **list;
+	struct trace *t;
+	uint8_t byte;
+
+	start(state);
+	memory_is = type_of;
+	memory_gone = true;
+	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source + PINNED_AT, 8, 0, true, true, false});
+	memory_gone = false;
+	t = finished();
+	assert_int_equal(trace_copies(t, &list), 1);
+	assert_false(trace_copied(t, list[0], 0, &byte, 1));
+	free(list);
+	trace_free(t);
 }
 
 static void copy__to_host_memory_or_from_memory_that_is_slow_to_read_is_not_kept(void **state)
@@ -153,10 +172,11 @@ static void copy__to_host_memory_or_from_memory_that_is_slow_to_read_is_not_kept
 
 	start(state);
 	memory_is = type_of;
-	copies_keep(&(struct copied){(uint64_t)(uintptr_t)source + 2048, (uint64_t)(uintptr_t)source, 8, 0, false, false});
+	copies_keep(&(struct copied){(uint64_t)(uintptr_t)source + 2048, (uint64_t)(uintptr_t)source, 8, 0, false,
+				     false, false});
 	copies_not_of_pinned();
-	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source + PINNED_AT, 8, 0, false, true});
-	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source, 0, 0, false, true});
+	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source + PINNED_AT, 8, 0, false, true, false});
+	copies_keep(&(struct copied){TO, (uint64_t)(uintptr_t)source, 0, 0, false, true, false});
 	compare(0, true, &listed, &with);
 	assert_int_equal(listed, 0);
 }
@@ -167,6 +187,7 @@ int main(void)
 		cmocka_unit_test(ring__the_newest_copies_are_there_with_their_contents),
 		cmocka_unit_test(ring__a_full_recording_has_none),
 		cmocka_unit_test(copy__what_a_graph_will_copy_is_not_kept),
+		cmocka_unit_test(copy__pinned_memory_that_is_gone_has_no_contents),
 		cmocka_unit_test(copy__to_host_memory_or_from_memory_that_is_slow_to_read_is_not_kept),
 	};
 

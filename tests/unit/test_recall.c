@@ -25,6 +25,7 @@
 #define A	0x7f0000000000ull
 #define B	0x7f0000001000ull
 #define API_HTOD 162
+#define API_WAIT 32
 #define API_DTOD 166
 #define API_SET32 177
 #define API_2D	169
@@ -798,6 +799,46 @@ static void suspects__probabilities_are_looked_at_too(void **state)
 	json_decref(j);
 }
 
+static void suspects__a_stream_of_each_thread_that_another_thread_waited_for_is_not_its_own(void **state)
+{
+	const int64_t bad[8] = {1, 2, -100, 8};
+	struct past *s = *state;
+	uint32_t func = kernel(s, LOSS, 1, (const unsigned[]){80});
+	json_t *j;
+
+	for (uint32_t tid = 1; tid <= 2; tid++) {
+		loss(s, func, A, bad, 8, 10)->stream = 2;
+		call(s, API_WAIT, 2, 0, 0, 20)->tid = tid;
+		j = without_a_dump(s);
+		assert_int_equal(mentions(j, "why", "labels[3] is 8; classes"), tid != 1);
+		json_decref(j);
+		teardown(state);
+		setup(state);
+		s = *state;
+		func = kernel(s, LOSS, 1, (const unsigned[]){80});
+	}
+}
+
+static void suspects__not_all_of_many_large_lists_are_looked_at(void **state)
+{
+	const int64_t bad[8] = {1, 2, -100, 8};
+	const struct { uint32_t n, pad; int64_t value; uint64_t to; } fill = {1 << 20, 0, 7, B};
+	const struct loss large = {.labels = B, .n = 1 << 20, .dims = 8, .classes = 8, .ignored = -100};
+	struct past *s = *state;
+	uint32_t func = kernel(s, LOSS, 1, (const unsigned[]){80});
+	json_t *j;
+
+	block(s, B, 8 << 20, 10);
+	launch(s, kernel(s, FILL, 3, (const unsigned[]){4, 8, 8}), &fill, sizeof(fill), 11);
+	for (unsigned i = 0; i < 30; i++)
+		launch(s, func, &large, sizeof(large), 12);
+	loss(s, func, A, bad, 8, 10);
+	j = without_a_dump(s);
+	assert_true(mentions(j, "why", "labels[3] is 8; classes"));
+	assert_true(mentions(j, "why", "it may have been changed since"));
+	json_decref(j);
+}
+
 static void suspects__a_launch_that_waited_is_the_one(void **state)
 {
 	const int64_t bad[8] = {1, 2, -100, 8};
@@ -844,6 +885,8 @@ int main(void)
 		test(suspects__labels_that_were_copied_show_which_it_was),
 		test(suspects__labels_that_are_not_all_known_prove_nothing_about_others),
 		test(suspects__probabilities_are_looked_at_too),
+		test(suspects__a_stream_of_each_thread_that_another_thread_waited_for_is_not_its_own),
+		test(suspects__not_all_of_many_large_lists_are_looked_at),
 		test(suspects__a_launch_that_waited_is_the_one),
 		test(rings__what_they_no_longer_have_makes_it_unsure),
 	};

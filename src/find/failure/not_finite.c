@@ -14,12 +14,19 @@
 #include "read/recording/trace.h"
 
 #define SINGLE_NAN	0x7fffffffu	/* what a GPU writes, perhaps negated; also the largest integer, and -1 */
+#define SIGN		0x80000000u	/* with it, the others are -2^22 and -2^23, the least number of 24 bits */
 
 enum format { FORMAT_UNKNOWN, FORMAT_HALF, FORMAT_BFLOAT16, FORMAT_SINGLE, FORMAT_DOUBLE };
 
 static bool is_part(char ch)
 {
 	return ch == '_' || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+}
+
+/* "(int, " of a kernel's own parameters: the first of them is how many elements there are. */
+static bool is_count(const char *kernel, const char *s)
+{
+	return s > kernel && s[-1] == '(' && s[3] == ',' && (s - kernel < 7 || strncmp(s - 7, "lambda(", 7) != 0);
 }
 
 /* Does it have tensors of `int`? Sizes and offsets are `unsigned int`, and the numbers of a template have their type in parentheses. */
@@ -30,7 +37,7 @@ static bool has_integers(const char *kernel)
 	while ((s = strstr(s, "int")) != NULL) {
 		bool word = (s == kernel || !is_part(s[-1])) && !is_part(s[3]);
 		bool other = (s - kernel >= 9 && !strncmp(s - 9, "unsigned ", 9)) ||
-			     (s > kernel && s[-1] == '(' && s[3] == ')');
+			     (s > kernel && s[-1] == '(' && s[3] == ')') || is_count(kernel, s);
 
 		if (word && !other)
 			return true;
@@ -48,8 +55,8 @@ static enum format format_of(const struct cw_number *x, const char *kernel)
 	if (x->bytes == 8)
 		return FORMAT_DOUBLE;
 	if (x->bytes == 4)
-		return (x->value & SINGLE_NAN) != SINGLE_NAN ||
-				       (kernel && strstr(kernel, "float") && !has_integers(kernel))
+		return (kernel && strstr(kernel, "float") && !has_integers(kernel)) ||
+				       (x->value != SINGLE_NAN && !(x->value & SIGN))
 			       ? FORMAT_SINGLE
 			       : FORMAT_UNKNOWN;
 	return half == bfloat16 ? FORMAT_UNKNOWN : half ? FORMAT_HALF : FORMAT_BFLOAT16;
@@ -109,8 +116,33 @@ static bool is_value(const struct trace *t, const struct cw_copy *c, const struc
 	return trace_copied(t, c, x->from - c->to, &value, x->bytes) && value == x->value;
 }
 
+static bool is_given(const struct cw_launch *l, uint64_t address)
+{
+	uint32_t n = l->n_param < CW_PARAM_BYTES ? l->n_param : CW_PARAM_BYTES;
+	uint64_t word;
+
+	for (uint32_t at = 0; at + sizeof(word) <= n; at += sizeof(word)) {
+		memcpy(&word, l->params + at, sizeof(word));
+		if (word == address)
+			return true;
+	}
+	return false;
+}
+
+/* Between the copy and the read, a kernel was given the address: it may have computed the value. */
+static bool used_since(struct trace *t, const struct cw_copy *c, const struct cw_number *x)
+{
+	const struct cw_launch *const *list;
+	size_t n = trace_launches(t, &list);
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i]->ticks > c->ticks && list[i]->ticks < x->ticks && is_given(list[i], x->from))
+			return true;
+	return false;
+}
+
 /* The newest copy from the host to where it was read from, since the block was made: was it that value already? */
-static bool find_copy(const struct trace *t, const struct cw_number *x, struct place *where)
+static bool find_copy(struct trace *t, const struct cw_number *x, struct place *where, bool *used)
 {
 	const struct cw_copy **copy, *found = NULL;
 	size_t n = trace_copies(t, &copy);
@@ -120,6 +152,7 @@ static bool find_copy(const struct trace *t, const struct cw_number *x, struct p
 		    x->from - copy[i]->to < copy[i]->bytes)
 			found = copy[i];
 	free(copy);
+	*used = found && used_since(t, found, x);
 	return found && is_value(t, found, x) && place_of_stack(t, found->stack, where);
 }
 
@@ -128,18 +161,19 @@ bool not_finite_first(struct trace *t, struct not_finite *to, struct pool *pool)
 	const struct cw_number *x = first_number(t);
 	struct turn turns[CW_LOOP_TURNS];
 	const char *kernel;
+	bool used;
 	size_t n;
 
 	memset(to, 0, sizeof(*to));
 	if (!x || !place_of_stack(t, x->stack, &to->read))
 		return false;
-	kernel = trace_function_name(t, x->maker);
+	kernel = x->maker ? trace_function_name(t, x->maker) : NULL;
 	to->value = word_of(x, kernel);
 	to->kernel = kernel ? pool_strdup(pool, kernel) : NULL;
 	to->times = x->count;
-	to->copied = find_copy(t, x, &to->made);
-	to->computed = !to->copied && x->maker && place_of_stack(t, x->maker_stack, &to->made);
-	to->used = to->computed && x->user && place_of_stack(t, x->user_stack, &to->last);
+	to->copied = find_copy(t, x, &to->made, &used);
+	to->computed = !to->copied && x->maker && x->maker_stack && place_of_stack(t, x->maker_stack, &to->made);
+	to->used = (!to->copied || used) && x->user && place_of_stack(t, x->user_stack, &to->last);
 	n = turns_of_number(t, x, turns);
 	if (turn_to_name(turns, n))
 		to->turn = turns_in_words(t, turns, n, pool);
@@ -153,14 +187,17 @@ static bool same_line(const struct place *a, const struct place *b)
 
 static const char *origin(const struct trace *t, const struct not_finite *x, struct pool *pool)
 {
-	if (x->copied)
-		return pool_printf(pool, "; copied to the GPU at %s", spot(t, &x->made, pool));
-	if (!x->computed || (same_line(&x->made, &x->read) && (!x->used || same_line(&x->last, &x->read))))
+	bool made = x->copied || x->computed, last = x->used && !(made && same_line(&x->made, &x->last));
+	const char *how = x->copied ? "copied to the GPU at" : last ? "first computed at" : "computed at";
+
+	if (!x->copied && !(made && !same_line(&x->made, &x->read)) && !(last && !same_line(&x->last, &x->read)))
 		return "";
-	if (x->used && !same_line(&x->made, &x->last))
-		return pool_printf(pool, "; first computed at %s, last used by a kernel of %s", spot(t, &x->made, pool),
-				   spot(t, &x->last, pool));
-	return pool_printf(pool, "; computed at %s", spot(t, &x->made, pool));
+	if (!made)
+		return pool_printf(pool, "; last used by a kernel of %s", spot(t, &x->last, pool));
+	if (!last)
+		return pool_printf(pool, "; %s %s", how, spot(t, &x->made, pool));
+	return pool_printf(pool, "; %s %s, last used by a kernel of %s", how, spot(t, &x->made, pool),
+			   spot(t, &x->last, pool));
 }
 
 const char *not_finite_words(const struct trace *t, const struct not_finite *x, struct pool *pool)

@@ -9,7 +9,7 @@
 
 struct not_finite {
 	const char *value;		/* "NaN" */
-	const char *kernel;		/* the first that was given its address; NULL = none is known */
+	const char *kernel;		/* one that was given its address, the first if that is known; NULL = none is */
 	const char *turn;		/* "iteration 57 of the loop at train.py:8"; NULL = in no loop */
 	uint32_t times;			/* how often that line read one */
 	struct place read, made, last;

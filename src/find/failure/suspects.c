@@ -14,7 +14,7 @@
 /* Until when a stream's work is known to have succeeded. */
 struct barriers {
 	uint64_t all;		/* every stream */
-	struct { uint64_t stream, ticks; } one[STREAMS_MAX];
+	struct { uint64_t stream, ticks; } one[STREAMS_MAX];	/* stream: as of stream_of() */
 	size_t n;
 };
 
@@ -54,7 +54,7 @@ static void find_barriers(struct barriers *b, struct trace *t, uint64_t end)
 		if (api_does(c[i]->api, DOES_SYNC_ALL))
 			b->all = c[i]->ticks;
 		else if (api_does(c[i]->api, DOES_SYNC_STREAM))
-			barrier_add(b, c[i]->arg[0], c[i]->ticks);
+			barrier_add(b, stream_of(c[i]->arg[0], c[i]->tid), c[i]->ticks);
 	}
 }
 
@@ -76,7 +76,7 @@ static void each_behind(struct trace *t, const struct barriers *b, const struct 
 
 		/* for a captured launch, `result` is the number of its capture, and it did not run */
 		if (!(k->flags & CW_LAUNCH_CAPTURED) && !k->result && k->ticks < noticed->ticks &&
-		    k->ticks > barrier_of(b, k->stream))
+		    k->ticks > barrier_of(b, stream_of(k->stream, k->tid)))
 			each(arg, k);
 	}
 }

@@ -70,7 +70,8 @@ static void consider(void *arg, const struct cw_launch *l)
 		return;
 	if (q->with_params ? !same_params(q->culprit, l) : known_params(q->culprit, l))
 		return;
-	if (m->newest && l->ticks < q->since && m->newest->ticks >= q->since && l->stream == m->newest->stream)
+	if (m->newest && l->ticks < q->since && m->newest->ticks >= q->since &&
+	    stream_of(l->stream, l->tid) == stream_of(m->newest->stream, m->newest->tid))
 		return;
 	if (!m->newest)
 		m->newest = l;

@@ -128,7 +128,8 @@ static int rank(const struct one *o)
 static bool same_stream(const struct cw_launch *a, const struct cw_launch *b)
 {
 	return (a->flags & b->flags & CW_LAUNCH_CAPTURED) ||
-	       (!((a->flags | b->flags) & CW_LAUNCH_CAPTURED) && a->stream == b->stream);
+	       (!((a->flags | b->flags) & CW_LAUNCH_CAPTURED) &&
+		stream_of(a->stream, a->tid) == stream_of(b->stream, b->tid));
 }
 
 static bool is_first_in_stream(const struct hunt *h, const struct one *o)

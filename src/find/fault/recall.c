@@ -27,12 +27,11 @@ struct write {
 	enum write_kind kind;
 	uint64_t ticks, to, end;
 	uint64_t from;		/* MOVE */
-	uint64_t stream;
+	uint64_t stream;	/* in whose order it was done: calls without one may also return before */
 	uint32_t value;		/* SET: a pattern of `unit` bytes */
 	unsigned unit;
 	uint32_t stack;
 	bool perhaps;		/* a kernel has a pointer to it, and may only read */
-	bool in_stream;		/* in the order of `stream`; else it was done when the call returned */
 	const struct cw_copy *copy;
 	const struct cw_launch *launch;
 	struct made made;
@@ -173,8 +172,10 @@ static uint64_t argument_or(const struct cw_call *c, const char *name, uint64_t 
 /* What the call wrote; WRITE_UNKNOWN and no bytes: nothing. */
 static struct write write_of_call(const struct cw_call *c)
 {
-	struct write w = {.kind = WRITE_UNKNOWN, .ticks = c->ticks, .stack = c->stack, .stream = argument_or(c, "stream:", 0),
-			  .in_stream = argument(c, "stream:") >= 0};
+	struct write w = {.kind = WRITE_UNKNOWN,
+			  .ticks = c->ticks,
+			  .stack = c->stack,
+			  .stream = stream_of(argument_or(c, "stream:", 0), c->tid)};
 	uint64_t count = argument_or(c, "count:", 0), bytes = argument_or(c, "bytes:", 0);
 
 	if (argument(c, "to:d") != 0 || argument(c, "address:d") == 0)
@@ -216,8 +217,7 @@ static void add_calls(struct recall *r, struct block *b)
 
 		if (c->ticks > b->piece.ticks && c->ticks < b->when)
 			add_write(b, (struct write){.kind = WRITE_COPY, .ticks = c->ticks, .to = c->to, .end = c->to + c->bytes,
-						    .copy = c, .stack = c->stack, .stream = c->stream,
-						    .in_stream = c->flags & (CW_COPY_IN_STREAM | CW_COPY_PINNED)});
+						    .copy = c, .stack = c->stack, .stream = stream_of(c->stream, c->tid)});
 	}
 }
 
@@ -263,7 +263,8 @@ static void add_launch(struct recall *r, struct block *b, const struct cw_launch
 		b->unsure = ticks;
 	for (size_t i = 0; i < words_of(l); i += sizeof(uint64_t)) {
 		struct write w = {.kind = WRITE_UNKNOWN, .ticks = ticks, .to = b->addr, .end = b->addr + b->size,
-				  .stack = l->stack ? l->stack : l->forward_stack, .stream = l->stream, .in_stream = true,
+				  .stack = l->stack ? l->stack : l->forward_stack,
+				  .stream = stream_of(l->stream, l->tid),
 				  .launch = l};
 		enum touch touch;
 
@@ -453,7 +454,7 @@ static bool written_bytes(struct recall *r, const struct block *b, const struct 
 static bool is_sure(const struct recall *r, const struct block *b, const struct write *w)
 {
 	return w->ticks >= r->complete && w->ticks > b->unsure &&
-	       (!w->in_stream || !r->launch || w->stream == r->launch->stream);
+	       (!r->launch || w->stream == stream_of(r->launch->stream, r->launch->tid));
 }
 
 /* Each byte is of the newest write that covers it. */

@@ -24,6 +24,8 @@
 #include "read/recording/trace.h"
 
 #define NUMBERS_MAX (1 << 20)
+#define NUMBERS_OF_ALL (1 << 24)	/* launches together: a second's work, */
+#define NUMBERS_FEW (1 << 12)		/* and of each so many */
 #define NEVER 255	/* in kb/asserts.def */
 
 static const struct { const char *kernel; unsigned number; const char *name; int index; } bounds[] = {
@@ -188,6 +190,7 @@ uint32_t recall_suspects(struct casefile *c, struct trace *t, const struct cw_fa
 	struct recall *r = recall_open(t);
 	bool doubt = false, known;
 	uint32_t stack = 0;
+	int64_t looked_at = 0;
 
 	add_failed(&q, t, noticed);
 	if (!q.n)
@@ -200,6 +203,11 @@ uint32_t recall_suspects(struct casefile *c, struct trace *t, const struct cw_fa
 
 		if (!read_list(&list, t, l, c->pool) && !read_range(&list, t, l, a, c->pool))
 			continue;
+		if (list.n > NUMBERS_FEW && list.n > NUMBERS_OF_ALL - looked_at) {
+			doubt = true;
+			continue;
+		}
+		looked_at += list.n;
 		recall_launch(r, l, l->ticks);
 		known = find_bad(&v, r, &list);
 		if (!v.n_kept) {

@@ -2,8 +2,10 @@
  * What kept the tensors alive, by the names that the program has for it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/private.h"
 #include "find/failure/observe.h"
 #include "find/failure/place.h"
 #include "read/recording/kept_by.h"
@@ -23,10 +25,20 @@ static struct line made_line(struct casefile *c, const struct trace *t, uint32_t
 	return stack && place_of_stack(t, stack, &p) ? line_of_place(c, t, &p) : (struct line){0};
 }
 
+/* Names may be keys of somebody's: what stands around them in a sentence would hide some. */
+static const char *path_shown(struct casefile *c, const struct cw_holder *h)
+{
+	char *shown = private_shown(h->path);
+	const char *kept = pool_strdup(c->pool, shown);
+
+	free(shown);
+	return kept;
+}
+
 static void take(struct casefile *c, const struct trace *t, const struct cw_holder *h)
 {
 	c->holders[c->n_holders++] = (struct holder_seen){
-		.path = pool_strdup(c->pool, h->path), .kind = pool_strdup(c->pool, h->kind), .length = h->length,
+		.path = path_shown(c, h), .kind = pool_strdup(c->pool, h->kind), .length = h->length,
 							  .bytes = h->bytes,
 							  .graph = h->graph,
 							  .gradients = h->gradients,

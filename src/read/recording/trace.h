@@ -71,6 +71,13 @@ size_t trace_failures(const struct trace *t, const struct cw_failure *const **li
 size_t trace_launches(struct trace *t, const struct cw_launch *const **list);
 size_t trace_calls(struct trace *t, const struct cw_call *const **list);
 
+/* What tells streams apart: the default stream of a thread has the same number in each. */
+#define STREAM_PER_THREAD 2u	/* CU_STREAM_PER_THREAD */
+static inline uint64_t stream_of(uint64_t stream, uint32_t tid)
+{
+	return stream == STREAM_PER_THREAD ? stream | (uint64_t)tid << 32 : stream;
+}
+
 /* Live allocations, by address. */
 size_t trace_allocations(struct trace *t, const struct cw_allocation *const **list);
 
