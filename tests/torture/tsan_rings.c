@@ -162,6 +162,7 @@ void python_hook(void) { }
 void python_hook_early(void) { }
 bool turn_table_start(void) { return true; }
 uint32_t turn_keep(struct rec_thread *t) { (void)t; return 0; }
+uint32_t module_here(struct rec_thread *t, uint64_t ticks) { (void)t, (void)ticks; return 0; }
 void turn_drop(uint32_t turn) { (void)turn; }
 uint32_t turn_serial(uint32_t turn) { (void)turn; return 0; }
 uint64_t torch_stream(int device) { (void)device; return 0; }

@@ -499,10 +499,8 @@ static void launches__a_pointer_that_is_not_constant_may_have_written(void **sta
 	const unsigned size[] = {8, 8, 4};
 
 	for (unsigned i = 0; i < 5; i++) {
-		struct past *s;
+		struct past *s = *state;
 
-		setup(state);
-		s = *state;
 		block(s, A, 512, 10);
 		block(s, B, 512, 10);
 		copy(s, A, first, sizeof(first), 11);
@@ -524,8 +522,8 @@ static void launches__a_pointer_that_is_not_constant_may_have_written(void **sta
 			unknown(s, A);
 		assert_int_equal(origin(s, A).contents, i == 0 || i == 3);
 		teardown(state);
+		setup(state);
 	}
-	setup(state);
 }
 
 static void launches__what_is_behind_the_recorded_parameters_makes_it_unsure(void **state)
@@ -534,11 +532,9 @@ static void launches__what_is_behind_the_recorded_parameters_makes_it_unsure(voi
 	uint8_t params[CW_PARAM_BYTES] = {0};
 
 	for (unsigned i = 0; i < 6; i++) {
-		struct past *s;
+		struct past *s = *state;
 		uint32_t func;
 
-		setup(state);
-		s = *state;
 		block(s, A, 512, 10);
 		memcpy(params + 64, &(uint64_t){A}, 8);	/* what was there before in a field that is not used */
 		if (i == 5)
@@ -562,8 +558,8 @@ static void launches__what_is_behind_the_recorded_parameters_makes_it_unsure(voi
 		if (i != 1)
 			assert_int_equal(origin(s, A).sure, i == 5);
 		teardown(state);
+		setup(state);
 	}
-	setup(state);
 }
 
 static void launches__what_a_graph_may_write_is_unknown(void **state)
