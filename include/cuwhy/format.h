@@ -854,7 +854,8 @@ struct cw_copies {			/* 64 bytes, then the slots, then the contents */
 	uint64_t written;		/* bytes of contents so far; before they are written */
 	uint64_t lost;			/* copies that are not here: another thread was busy with the ring */
 	uint32_t n_slots, n_bytes;
-	uint64_t reserved[4];
+	uint64_t shared;		/* when memory was first given to another process, which may write it unseen; 0 = never */
+	uint64_t reserved[3];
 };
 
 /* Since 2.13: a single value that the program copied to the host, and whose bytes are NaN or infinity in some floating-point format. One for each

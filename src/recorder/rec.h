@@ -683,6 +683,7 @@ struct copied {
 	bool to_gpu, from_gpu;		/* that is known: the call says so */
 };
 void copies_keep(const struct copied *c);	/* after the call, and after it was noted */
+void copies_shared(void);		/* another process may write this one's memory from now on */
 void copies_not_of_pinned(void);	/* some pinned memory should not be read by the processor */
 
 enum memory_at { MEMORY_ELSEWHERE, MEMORY_OF_HOST, MEMORY_PINNED, MEMORY_OF_GPU };

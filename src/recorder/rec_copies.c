@@ -21,6 +21,7 @@ static struct {
 	uint32_t generation;		/* of the process image that has it */
 	_Atomic(bool) not_of_pinned;
 	_Atomic uint64_t missed;
+	_Atomic(uint64_t) shared;	/* as in cw_copies */
 } copies;
 LOCK_LISTED(copies, copies.lock);
 
@@ -32,6 +33,17 @@ void copies_start(void)
 void copies_not_of_pinned(void)
 {
 	atomic_store(&copies.not_of_pinned, true);
+}
+
+void copies_shared(void)
+{
+	uint64_t never = 0;
+
+	if (!atomic_compare_exchange_strong(&copies.shared, &never, rec_ticks()) || !spin_try(&copies.lock))
+		return;
+	if (copies.generation == rec.generation && copies.ring)
+		copies.ring->shared = atomic_load(&copies.shared);
+	spin_done(&copies.lock);
 }
 
 /* A program that copies nothing needs no room for it. */
@@ -53,6 +65,7 @@ static struct cw_copies *ring_now(void)
 		return NULL;
 	chunk_warm(r, len);
 	r->n_bytes = CW_COPIES_BYTES / part;
+	r->shared = atomic_load(&copies.shared);
 	shared_set(&r->n_slots, CW_COPIES / part);
 	return r;
 }

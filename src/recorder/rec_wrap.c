@@ -256,7 +256,17 @@ static void after_PROBE(struct call *c)
 #define after_ASKATTR	after_PROBE
 #define after_ASKATTRS	after_PROBE
 #define after_ASKRANGE	after_PROBE
-#define after_SHARE	after_QUIET
+static void after_SHARE(struct call *c)
+{
+	struct guarded about;
+
+	if (guard_on() && guard_find(c->a[1], &about))
+		guard_refuse_sharing();
+	after_QUIET(c);
+	if (!c->r && copies_on())
+		copies_shared();
+}
+
 #define after_ASKPOOL	after_QUIET
 #define after_SETPOOL	after_QUIET
 
@@ -681,15 +691,6 @@ static CUresult answer_ASKRANGE(CUresult r, const uint64_t *a)
 		*(uint64_t *)a[0] = about.addr;
 	if (a[1])
 		*(uint64_t *)a[1] = about.size;
-	return r;
-}
-
-static CUresult answer_SHARE(CUresult r, const uint64_t *a)
-{
-	struct guarded about;
-
-	if (guard_find(a[1], &about))
-		guard_refuse_sharing();
 	return r;
 }
 

@@ -59,8 +59,12 @@ PROGRAMS = {
         "pinned = u64()\ncudrv.call('cuMemAllocHost_v2', ctypes.byref(pinned), size(512))\nhere = (ctypes.c_int64 * 64).from_address(pinned.value)\n"
         "ctypes.memmove(here, index((37, 100)), 512)\nput(at, here, 'cuMemcpyHtoDAsync_v2', None)  # made # copied\nuse(at)",
         "the index at position 37 is 100", "copy-unsure"),
+    "memory of another process, too": (
+        "put(at, index((37, 100)))  # made # copied\ncudrv.call('cuIpcGetMemHandle', (ctypes.c_char * 64)(), u64(at))\nuse(at)",
+        "the index at position 37 is 100", "copy-unsure"),
     "another stream": (
-        "put(at, index((37, 100)), 'cuMemcpyHtoDAsync_v2', cudrv.stream())  # made # copied\nuse(at)", "the index at position 37 is 100", "copy-unsure"),
+        "put(at, index((37, 100)), 'cuMemcpyHtoDAsync_v2', cudrv.stream())  # made # copied\ncudrv.synchronize()\nuse(at)",
+        "the index at position 37 is 100", "copy-unsure"),
     "the default stream of another thread": (
         "def put_there():\n    put(at, index((37, 100)), 'cuMemcpyHtoDAsync_v2_ptsz', None)  # made # copied\n"
         "thread = threading.Thread(target=with_context, args=(put_there,))\nthread.start()\nthread.join()\n"

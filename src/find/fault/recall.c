@@ -53,6 +53,7 @@ struct recall {
 	const struct cw_copy **copies;
 	size_t n_copies;
 	uint64_t complete;	/* since when all launches and calls are there */
+	bool shared;		/* another process may have written */
 	struct block block[BLOCKS_MAX];
 	size_t n_blocks, next_block;
 	struct recalled *origin;	/* is filled, or NULL */
@@ -82,6 +83,7 @@ struct recall *recall_open(struct trace *t)
 
 	r->t = t;
 	r->n_copies = trace_copies(t, &r->copies);
+	r->shared = trace_memory_shared(t);
 	find_complete(r, CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), offsetof(struct cw_launch, ticks));
 	find_complete(r, CW_CHUNK_CALLS, sizeof(struct cw_call), offsetof(struct cw_call, ticks));
 	if (h->lost_threads || h->lost_blocks || h->blocks_inexact_since_ns || h->inexact_since_ns)
@@ -453,7 +455,7 @@ static bool written_bytes(struct recall *r, const struct block *b, const struct 
 /* Work of another stream is ordered by events, which the recording does not tell apart. */
 static bool is_sure(const struct recall *r, const struct block *b, const struct write *w)
 {
-	return w->ticks >= r->complete && w->ticks > b->unsure &&
+	return !r->shared && w->ticks >= r->complete && w->ticks > b->unsure &&
 	       (!r->launch || w->stream == stream_of(r->launch->stream, r->launch->tid));
 }
 

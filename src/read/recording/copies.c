@@ -62,6 +62,13 @@ size_t trace_copies(const struct trace *t, const struct cw_copy ***list)
 	return n;
 }
 
+bool trace_memory_shared(const struct trace *t)
+{
+	struct table table;
+
+	return open_table(&table, t) && table.head->shared;
+}
+
 bool trace_copied(const struct trace *t, const struct cw_copy *c, uint64_t offset, void *to, size_t n)
 {
 	struct table table;

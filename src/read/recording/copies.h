@@ -14,6 +14,9 @@ struct trace;
 /* The newest copies, oldest first; the list is the caller's to free. */
 size_t trace_copies(const struct trace *t, const struct cw_copy ***list);
 
+/* Was memory given to another process? */
+bool trace_memory_shared(const struct trace *t);
+
 /* Its bytes from `offset` on. False: they were not kept, or are no longer there. */
 bool trace_copied(const struct trace *t, const struct cw_copy *c, uint64_t offset, void *to, size_t n);
 
