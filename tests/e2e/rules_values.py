@@ -67,7 +67,7 @@ PROGRAMS = {
         "the index at position 37 is 100", "copy-unsure"),
     "the default stream of another thread": (
         "def put_there():\n    put(at, index((37, 100)), 'cuMemcpyHtoDAsync_v2_ptsz', None)  # made # copied\n"
-        "thread = threading.Thread(target=with_context, args=(put_there,))\nthread.start()\nthread.join()\n"
+        "thread = threading.Thread(target=with_context, args=(put_there,))\nthread.start()\nthread.join()\ncudrv.synchronize()\n"
         "cudrv.launch(gather, (2,), (32,), u64(out), u64(table), u64(at), i32(64), i32(100), stream=ctypes.c_void_p(2))",
         "the index at position 37 is 100", "copy-unsure"),
     "the default stream of the thread, then that of all": (
